@@ -1,0 +1,172 @@
+/** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
+
+import { join } from "node:path";
+import { z } from "zod";
+import { type Call, client, Refused } from "kit/client.ts";
+import { peerByPane } from "../daemon/peers/contract.ts";
+import { listInbox } from "../daemon/inbox/contract.ts";
+import {
+  configPath,
+  type Env,
+  readConfig,
+  readTextOrNothing,
+  statePath,
+} from "../daemon/config.ts";
+import { isAlive } from "../daemon/spawn/processes.ts";
+
+/** What a daemon writes once it listens (contract 8). */
+const Beacon = z.object({
+  pid: z.number().int().positive(),
+  url: z.url(),
+  started_at: z.iso.datetime({ offset: true }),
+});
+export type Beacon = z.infer<typeof Beacon>;
+
+/** The name of a caller that is neither a peer nor a person. */
+const NOBODY = "cli";
+
+/** The configuration holds mistakes; its message has a line for each. */
+export class Misconfigured extends Error {
+  override readonly name = "Misconfigured";
+}
+
+/** Nothing answers, or what answers is no daemon of ours. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+
+  constructor(url: string, cause: unknown) {
+    super(url.endsWith(":0") ? "No daemon is up" : `No daemon answers at ${url}`, { cause });
+  }
+}
+
+export interface Daemon {
+  readonly url: string;
+  readonly call: Call;
+  /** For what is no contract of JSON: the stream. */
+  get(path: string, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<
+    Response
+  >;
+}
+
+/** Who speaks, as the daemon is told in `from_peer`. */
+export interface Sender {
+  readonly peer: string;
+  readonly known: "given" | "pane" | "human" | "nobody";
+}
+
+/** The running daemon's own word on where it is; undefined when there is none, or it is dead. */
+export function readBeacon(env: Env): Beacon | undefined {
+  const text = readTextOrNothing(beaconPath(env));
+  if (text === undefined) return undefined;
+  const beacon = Beacon.safeParse(tryJson(text));
+  return beacon.success && isAlive(beacon.data.pid) ? beacon.data : undefined;
+}
+
+export function beaconPath(env: Env): string {
+  return join(statePath(env), "daemon.json");
+}
+
+export function readSettings(env: Env): ReturnType<typeof readConfig> {
+  try {
+    return readConfig(env, readTextOrNothing);
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    throw new Misconfigured(why, { cause: configPath(env) });
+  }
+}
+
+/** `person`: somebody sits at this terminal, which the daemon verifies by our pid. */
+export function findDaemon(env: Env, person: boolean): Daemon {
+  const config = readSettings(env);
+  const token = config["daemon.auth_token"]?.reveal();
+  const configured = addressOf(config["daemon.host"], config["daemon.port"]);
+  // Looked up each time: a daemon that was restarted meanwhile may be at another port.
+  const find = () => readBeacon(env)?.url ?? configured;
+  const headers = {
+    ...(token && { authorization: `Bearer ${token}` }),
+    ...(person && { "x-mesh-terminal": String(Deno.pid) }),
+  };
+  return {
+    get url() {
+      return find();
+    },
+    call: async (contract, given) => {
+      const url = find();
+      try {
+        return await client(url, (request) => reach(url, request), headers)(contract, given);
+      } catch (fault) {
+        if (fault instanceof SyntaxError) throw new Unreachable(url, fault);
+        throw fault;
+      }
+    },
+    get: (path, init = {}) => {
+      const url = find();
+      const all = { ...headers, ...init.headers };
+      return reach(url, new Request(new URL(path, url), { ...init, headers: all }));
+    },
+  };
+}
+
+/** `--from`; else the peer of this tmux pane; else the human at a terminal; else `cli`. */
+export async function senderOf(
+  { call }: Pick<Daemon, "call">,
+  env: Env,
+  { from, person }: { from: string | undefined; person: boolean },
+): Promise<Sender> {
+  if (from !== undefined) return { peer: from, known: "given" };
+  const peer = await peerOfPane(call, env);
+  if (peer !== undefined) return { peer, known: "pane" };
+  const human = person ? await humanOf(call) : undefined;
+  if (human !== undefined) return { peer: human, known: "human" };
+  return { peer: NOBODY, known: "nobody" };
+}
+
+async function peerOfPane(call: Call, env: Env): Promise<string | undefined> {
+  const pane_id = env["TMUX_PANE"];
+  // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
+  const tmux_socket = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
+  if (!pane_id || !tmux_socket) return undefined;
+  return await unless("no_pane_peer", async () => {
+    const { peer_id } = await call(peerByPane, { params: { pane_id }, query: { tmux_socket } });
+    return peer_id;
+  });
+}
+
+function humanOf(call: Call): Promise<string | undefined> {
+  return unless("no_human", async () => {
+    const { human_peer_id } = await call(listInbox, { query: { limit: "1" } });
+    return human_peer_id;
+  });
+}
+
+/** Undefined when the daemon refuses with just this code. */
+async function unless<A>(code: string, work: () => Promise<A>): Promise<A | undefined> {
+  try {
+    return await work();
+  } catch (fault) {
+    if (fault instanceof Refused && fault.problem.error === code) return undefined;
+    throw fault;
+  }
+}
+
+async function reach(url: string, request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (fault) {
+    if (request.signal.aborted) throw fault;
+    throw new Unreachable(url, fault);
+  }
+}
+
+function addressOf(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

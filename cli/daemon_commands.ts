@@ -1,0 +1,193 @@
+/** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
+
+import { configPath, type Env } from "../daemon/config.ts";
+import {
+  type Command,
+  EXIT,
+  Failed,
+  interruptible,
+  JSON_FLAG,
+  Misused,
+  type Session,
+  type Words,
+} from "./command.ts";
+import { findDaemon, readSettings } from "./daemon_client.ts";
+import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
+import { complain, ink, print, printFields, printJson } from "./print.ts";
+import { showEvent, showHealth } from "./show.ts";
+import { watchEvents } from "./watch.ts";
+
+export const DAEMON_COMMANDS: readonly Command[] = [
+  {
+    words: "up",
+    summary: "Start the daemon, unless it is up",
+    flags: JSON_FLAG,
+    example: "mesh up",
+    run: up,
+  },
+  {
+    words: "down",
+    summary: "Stop the daemon, and wait until it is gone",
+    flags: JSON_FLAG,
+    example: "mesh down",
+    run: down,
+  },
+  {
+    words: "status",
+    summary: "Say how the daemon is",
+    flags: JSON_FLAG,
+    example: "mesh status",
+    run: status,
+  },
+  {
+    words: "setup",
+    summary: "Connect the coding agents of this machine",
+    flags: {
+      "--agent <name>": "only this one",
+      "--dry-run": "say what would change, and change nothing",
+      "--uninstall": "take everything out again",
+    },
+    example: "mesh setup --agent claude-code --dry-run",
+    run: async ({ args }) => {
+      const { runSetup } = await import("../daemon/agents/setup_command.ts");
+      return await runSetup(args.slice(1));
+    },
+  },
+  {
+    words: "watch",
+    summary: "Show events as they happen; Ctrl-C ends it",
+    flags: {
+      "--since <id>": "begin after this event",
+      "--replay <count>": "begin with the last so many",
+      ...JSON_FLAG,
+    },
+    example: "mesh watch --replay 20",
+    run: watch,
+  },
+  {
+    words: "demo",
+    summary: "See two agents talk, in a throw-away mesh of their own",
+    example: "mesh demo",
+    run: async (session) => await (await import("./demo.ts")).runDemo(session),
+  },
+  {
+    words: "demo-peer <name>",
+    summary: "One of the two agents of the demo",
+    example: "mesh demo-peer api",
+    hidden: true,
+    run: async (session, words) =>
+      await (await import("./demo/peer.ts")).runDemoPeer(session, words.text("name")),
+  },
+  {
+    words: "config",
+    summary: "Show the settings in force",
+    flags: JSON_FLAG,
+    example: "mesh config",
+    run: getConfig,
+  },
+  {
+    words: "config get [key]",
+    summary: "Show all settings, or one",
+    flags: JSON_FLAG,
+    example: "mesh config get daemon.port",
+    run: getConfig,
+  },
+  {
+    words: "config path",
+    summary: "Say where the configuration is read from",
+    example: "mesh config path",
+    run: ({ env, terminal }) => {
+      print(terminal, configPath(env));
+      return Promise.resolve(EXIT.done);
+    },
+  },
+  {
+    words: "config check",
+    summary: "Name every mistake of the configuration",
+    example: "mesh config check",
+    run: checkConfig,
+  },
+];
+
+async function up({ env, terminal, clock }: Session, words: Words): Promise<number> {
+  const state = await startDaemon(env, clock, () => findDaemon(env, terminal.person));
+  if (words.flag("json")) {
+    printJson(terminal, state);
+    return EXIT.done;
+  }
+  print(terminal, ink("green", state.started ? "Up" : "Up already"), ` at ${state.url}`);
+  printFields(terminal, { "process": String(state.pid), "log file": state.log_file });
+  return EXIT.done;
+}
+
+async function down({ env, terminal, clock, daemon }: Session, words: Words): Promise<number> {
+  const stopped = await stopDaemon(env, clock, daemon);
+  if (words.flag("json")) printJson(terminal, { stopped: stopped?.pid ?? null });
+  else if (stopped) print(terminal, ink("green", "Down"), `: process ${stopped.pid} has ended`);
+  else print(terminal, "No daemon is up.");
+  return EXIT.done;
+}
+
+async function status({ daemon, terminal }: Session, words: Words): Promise<number> {
+  const health = await healthOf(daemon);
+  if (words.flag("json")) printJson(terminal, health);
+  else showHealth(terminal, daemon.url, health);
+  return EXIT.done;
+}
+
+async function watch({ daemon, clock, terminal }: Session, words: Words): Promise<number> {
+  const since = words.number("since"), replay = words.number("replay");
+  const query = {
+    ...(since !== undefined && { since: String(since) }),
+    ...(replay !== undefined && { replay: String(replay) }),
+  };
+  const notice = (what: "lost" | "resumed") =>
+    complain(
+      terminal,
+      ink("yellow", what === "lost" ? "The daemon is away; waiting" : "It is back"),
+    );
+  await interruptible(async (signal) => {
+    for await (const event of watchEvents({ daemon, clock, signal, query, notice })) {
+      if (words.flag("json")) printJson(terminal, event, 0);
+      else showEvent(terminal, event);
+    }
+  });
+  return EXIT.done;
+}
+
+function getConfig({ env, terminal }: Session, words: Words): Promise<number> {
+  const all = shownSettings(env);
+  const key = words.maybe("key");
+  if (key !== undefined && !(key in all)) {
+    throw new Misused(`No such setting: "${key}". They are: ${Object.keys(all).join(", ")}`);
+  }
+  const chosen = key === undefined ? all : { [key]: all[key] };
+  if (words.flag("json")) printJson(terminal, chosen);
+  else if (key !== undefined) print(terminal, valueOf(all[key]));
+  else {
+    printFields(
+      terminal,
+      Object.fromEntries(Object.entries(all).map(([key, value]) => [key, valueOf(value)])),
+    );
+  }
+  return Promise.resolve(EXIT.done);
+}
+
+function checkConfig({ env, terminal }: Session): Promise<number> {
+  try {
+    readSettings(env);
+  } catch (fault) {
+    throw new Failed(fault instanceof Error ? fault.message : String(fault));
+  }
+  print(terminal, ink("green", "No mistakes"), ` in ${configPath(env)} and the environment`);
+  return Promise.resolve(EXIT.done);
+}
+
+/** As JSON shows them: a secret is `[hidden]`, an absent value null. */
+function shownSettings(env: Env): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
+}
+
+function valueOf(value: unknown): string {
+  return typeof value === "string" ? value : value === null ? "-" : JSON.stringify(value);
+}

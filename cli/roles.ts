@@ -1,0 +1,21 @@
+/** The roles beside the CLI, each loaded only when it is wanted: a hook must not pay for a relay. */
+
+import type { Env } from "../daemon/config.ts";
+
+type Role = (env: Env, args: string[]) => Promise<number | void>;
+
+export const ROLES = {
+  daemon: async (env) => (await import("../daemon/main.ts")).runDaemon(env),
+  relay: async (env) => (await import("../relay/main.ts")).runRelay(env),
+  mcp: async (env) => (await import("../daemon/mcp/proxy.ts")).runProxy(env),
+  hook: async (env, args) => (await import("../daemon/agents/hook.ts")).runHook(args, env),
+} as const satisfies Record<string, Role>;
+
+/**
+ * The role that these words name outright. A hook always goes straight in: wrong usage must not
+ * block an agent (contract 7). The others do when nothing follows; `--help` is the CLI's.
+ */
+export function roleOf([first = "", ...rest]: readonly string[]): Role | undefined {
+  if (first !== "hook" && rest.length > 0) return undefined;
+  return new Map<string, Role>(Object.entries(ROLES)).get(first);
+}

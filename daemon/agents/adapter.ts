@@ -1,0 +1,72 @@
+/** What the house asks of an adapter: how to reach one kind of agent, and what to believe of it. */
+
+import type { Backend } from "../peers/contract.ts";
+
+/** A registered agent, as far as a rung needs to know it. */
+export interface Addressee {
+  readonly peer_id: string;
+  readonly backend: Backend | null;
+  /** Path of the tmux server's socket, e.g. `/tmp/tmux-1000/default`; null outside tmux. */
+  readonly tmux_socket: string | null;
+  /** tmux pane id, e.g. `%3`; null outside tmux. */
+  readonly pane_id: string | null;
+  /** The agent's own process. A pid means nothing without its start time. */
+  readonly agent_pid: number | null;
+  /** Start time of `agent_pid` in clock ticks since boot (`/proc/<pid>/stat`, field 22). */
+  readonly agent_started: string | null;
+  /** The agent's own session id, e.g. Claude Code's `session_id`. */
+  readonly runtime_session_id: string | null;
+  readonly turn_state: "idle" | "working" | "awaiting_input" | "pending_first_turn" | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** One message, framed and escaped, as the agent is to read it (contract 5). */
+export interface Parcel {
+  readonly delivery_id: string;
+  /** The id that the framed text carries, and by which a prompt proves it `seen`. */
+  readonly proof_id: string;
+  readonly kind: "ask" | "notify" | "broadcast" | "ack" | "inbox_item";
+  /** True when a proven human door sent it: an instruction of the user's. */
+  readonly human: boolean;
+  /** The whole framed text; starts with `[mesh] `; control characters are already stripped. */
+  readonly framed: string;
+}
+
+/** Whether a rung may take a message now. `reason` is a code, such as `dialog_open`. */
+export type Readiness = { ready: true } | { ready: false; reason: string };
+
+/**
+ * What is known after an attempt. `refused` is a definite no: not one byte went out, and the next
+ * rung may be tried. `unclear` means that bytes may have gone out: no other rung may follow.
+ */
+export type Receipt =
+  | { state: "refused"; reason: string }
+  | { state: "sent" }
+  | { state: "accepted" }
+  | { state: "unclear"; reason: string };
+
+/** One way to reach an agent. The delivery desk calls `deliver` for one message a peer at a time. */
+export interface Rung {
+  readonly name: "native" | "pane" | "hook";
+  /** Evidence of now, without side effects. */
+  check(peer: Addressee, parcel: Parcel): Promise<Readiness>;
+  /** Never throws for an expected fault; checks its guards again at the last moment. */
+  deliver(peer: Addressee, parcel: Parcel): Promise<Receipt>;
+}
+
+/** What is known of an agent without its help: each fact with its source. */
+export interface Sighting {
+  readonly alive: boolean;
+  readonly turn_state: Addressee["turn_state"];
+  /** Where it was seen, e.g. `session registry`, `process table`, `screen`. */
+  readonly source: string;
+}
+
+/** One kind of agent. One folder each; `agents.ts` lists them. */
+export interface Adapter {
+  readonly backend: Backend;
+  /** The ladder for this message, best rung first (architecture 3). */
+  rungs(peer: Addressee, parcel: Parcel): readonly Rung[];
+  /** What can be observed now; undefined when nothing can. */
+  sight(peer: Addressee): Promise<Sighting | undefined>;
+}

@@ -1,0 +1,157 @@
+/** The agents desk: which rungs lead to an agent, and what its hooks tell. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Held } from "../delivery/contract.ts";
+import type { Offline, Registration, Transport, Turn } from "../peers/contract.ts";
+import type { Adapter, Addressee, Parcel, Rung } from "./adapter.ts";
+
+/** Messages, and bytes of them, that one prompt's context carries at most. */
+const CONTEXT_MESSAGES_MAX = 5;
+const CONTEXT_BYTES_MAX = 8_192;
+
+/** What a hook saw, in words that all agents share. */
+export interface HookReport {
+  readonly event: string;
+  readonly session_id: string;
+  readonly cwd?: string | undefined;
+  readonly turn_state?: Turn["turn_state"];
+  readonly model?: string | undefined;
+  readonly prompt?: string | undefined;
+  readonly last_message?: string | undefined;
+  /** Why the session ended; set when it did, and will not go on under another id. */
+  readonly end_reason?: string | undefined;
+}
+
+/** How one kind of agent speaks in its hooks. */
+export interface HookReader {
+  read(payload: unknown): HookReport;
+  /** What the hook prints; `context` is what the agent is to read, null for nothing. */
+  answer(payload: unknown, context: string | null): Record<string, unknown>;
+  /** Whether an answer to this event can carry a context. */
+  takesContext(event: string): boolean;
+}
+
+/** What the kernel and tmux said of the hook's process. */
+export interface HookFacts {
+  readonly agent_pid: number | undefined;
+  readonly pane_id: string | undefined;
+  readonly tmux_socket: string | undefined;
+  readonly tmux_session: string | undefined;
+}
+
+export interface AgentsNeeds {
+  readonly adapters: readonly Adapter[];
+  readonly hooks: Readonly<Record<string, HookReader>>;
+  readonly peers: {
+    register(registration: Registration): { peer_id: string };
+    turn(peer_id: string, turn: Turn): void;
+    offline(peer_id: string, cause: Offline): void;
+    ofSession(runtime_session_id: string): { peer_id: string } | undefined;
+  };
+  readonly delivery: {
+    handOver(peer_id: string, limits: { messages: number; bytes: number }): Held[];
+    nameUnproved(peer_id: string, limit: number): Held[];
+    settle(delivery_ids: readonly string[], status: "seen"): void;
+  };
+  frame(message: Held): string;
+}
+
+export class Agents {
+  readonly #ground: Ground;
+  readonly #needs: AgentsNeeds;
+  readonly #adapters: ReadonlyMap<string, Adapter>;
+  /** What a session's last hook carried: its next event proves that it was read. */
+  readonly #handed = new Map<string, readonly string[]>();
+
+  constructor(ground: Ground, needs: AgentsNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+    this.#adapters = new Map(needs.adapters.map((adapter) => [adapter.backend, adapter]));
+  }
+
+  rungs(peer: Addressee, parcel: Parcel): readonly Rung[] {
+    return this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
+  }
+
+  /** The best way that an adapter knows to this agent, whatever its state is now. */
+  transport(peer: Addressee): Transport {
+    if (!this.#adapters.has(peer.backend ?? "")) return "none";
+    if (peer.backend === "claude-code" && peer.agent_pid !== null) return "native";
+    return peer.pane_id === null ? "none" : "pane";
+  }
+
+  /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
+  hook(backend: string, payload: unknown, facts: HookFacts): () => Record<string, unknown> {
+    const { db } = this.#ground;
+    const reader = this.#needs.hooks[backend];
+    if (!reader) throw new Problem("not_found", { method: "POST", path: `/hooks/${backend}` });
+    const report = reader.read(payload);
+    return db.transact(() => {
+      const peer_id = this.#peerOf(backend, report, facts);
+      if (report.end_reason !== undefined) {
+        this.#needs.peers.offline(peer_id, {
+          reason: "session_end",
+          source: "hook",
+          detail: report.end_reason,
+          terminal: false,
+        });
+        return () => ({});
+      }
+      this.#settleHanded(report.session_id);
+      const { turn_state, model, prompt, last_message } = report;
+      this.#needs.peers.turn(peer_id, { turn_state, model, prompt, last_message });
+      const context = reader.takesContext(report.event)
+        ? this.#context(peer_id, report.session_id)
+        : null;
+      return () => reader.answer(payload, context);
+    });
+  }
+
+  /** The peer of a session: known, or registered by what its hook says. */
+  #peerOf(backend: string, report: HookReport, facts: HookFacts): string {
+    const known = this.#needs.peers.ofSession(report.session_id);
+    if (known && report.event !== "SessionStart") return known.peer_id;
+    const { pane_id, tmux_socket, tmux_session, agent_pid } = facts;
+    const registration: Registration = {
+      path: report.cwd ?? "/",
+      backend: backend === "claude-code" ? "claude-code" : "generic",
+      role: "agent",
+      runtime_session_id: report.session_id,
+      ...(report.model && { model: report.model }),
+      ...(pane_id && { pane_id }),
+      ...(tmux_socket && { tmux_socket }),
+      ...(tmux_session && { tmux_session }),
+      ...(agent_pid && { agent_pid }),
+      provenance: { source: "hook", initiator: "user" },
+    };
+    return this.#needs.peers.register(registration).peer_id;
+  }
+
+  /** What this prompt carries: messages that wait, whole; and the names of those never proved. */
+  #context(peer_id: string, session_id: string): string | null {
+    const { db } = this.#ground;
+    const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
+    const handed = this.#needs.delivery.handOver(peer_id, limits);
+    const unproved = this.#needs.delivery.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
+    const lines = handed.map((message) => this.#needs.frame(message));
+    for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
+      const id = correlation_id ?? delivery_id;
+      lines.push(
+        `[mesh] A message from @${from_peer_name} may not have reached you: mesh show ${id}`,
+      );
+    }
+    if (handed.length > 0) {
+      const ids = handed.map(({ delivery_id }) => delivery_id);
+      db.afterCommit(() => this.#handed.set(session_id, ids));
+    }
+    return lines.length > 0 ? lines.join("\n") : null;
+  }
+
+  #settleHanded(session_id: string): void {
+    const handed = this.#handed.get(session_id);
+    if (!handed) return;
+    this.#needs.delivery.settle(handed, "seen");
+    this.#ground.db.afterCommit(() => this.#handed.delete(session_id));
+  }
+}

@@ -1,0 +1,178 @@
+/** The native rung: writes a message into the socket by which Claude Code sessions reach each other. */
+
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { isStopped } from "../../spawn/processes.ts";
+import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
+import { type Session, sessionFor } from "./registry.ts";
+
+/** A local socket connects at once, or its owner has stopped taking connections. */
+const CONNECT_MS_MAX = 2_000;
+/** The socket takes a line within milliseconds; a full buffer means that nobody reads. */
+const WRITE_MS_MAX = 5_000;
+/** The session hangs up some 30 ms after it has read; it is not waited for any longer. */
+const HANG_UP_MS_MAX = 1_000;
+/** Claude Code drops, without a word, a connection whose line exceeds 1,048,576 characters. */
+const LINE_CHARS_MAX = 1_000_000;
+
+/** The release that was proved, message by message, in `tests/e2e/claude_adapter_test.ts`. */
+const PROVED = { line: "2.1.", patch: 329, protocol: 1 } as const;
+
+/** Why not one byte went out. */
+type Refusal =
+  | "no_process"
+  | "no_session" // No entry in the session registry: not started up, at the trust dialog, or gone.
+  | "no_socket"
+  | "foreign_socket" // It belongs to another user: whoever listens there is not the agent.
+  | "version_unproved"
+  | "suspended" // Stopped by Ctrl-Z: it would take the bytes, and not read them.
+  | "too_large"
+  | "connection_refused"
+  | "connect_timeout";
+
+export interface NativeOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Claude Code's configuration folders, e.g. `~/.claude`. */
+  readonly config_dirs: readonly string[];
+  /** The session's messaging token, where a hook has told it; Linux does not ask for one. */
+  readonly token?: (session: Session) => string | undefined;
+}
+
+export function nativeRung(options: NativeOptions): Rung {
+  return {
+    name: "native",
+    check: (peer, parcel) => {
+      const door = openDoor(options, peer, parcel);
+      const readiness: Readiness = typeof door === "string"
+        ? { ready: false, reason: door }
+        : { ready: true };
+      return Promise.resolve(readiness);
+    },
+    deliver: (peer, parcel) => deliver(options, peer, parcel),
+  };
+}
+
+/**
+ * The socket never answers, so a version that drops our line would look like one that takes it.
+ * A newer patch of the proved line is believed while it says the same protocol number; older
+ * patches and other lines are unproved, and get their messages through the pane.
+ */
+export function isProved({ version, peerProtocol }: Session): boolean {
+  if (!version.startsWith(PROVED.line) || peerProtocol !== PROVED.protocol) return false;
+  const patch = version.slice(PROVED.line.length);
+  return /^\d+$/.test(patch) && Number(patch) >= PROVED.patch;
+}
+
+interface Door {
+  readonly path: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+function openDoor(
+  { config_dirs, token }: NativeOptions,
+  peer: Addressee,
+  parcel: Parcel,
+): Door | Refusal {
+  if (peer.agent_pid === null) return "no_process";
+  const session = sessionFor(config_dirs, peer);
+  if (!session) return "no_session";
+  if (!isProved(session)) return "version_unproved";
+  if (isStopped(session.pid)) return "suspended";
+  const path = session.messagingSocketPath;
+  if (path === undefined) return "no_socket";
+  const file = socketAt(path);
+  if (!file) return "no_socket";
+  if (file.uid !== Deno.uid()) return "foreign_socket";
+  const line = userLine(parcel.framed);
+  if (line.length > LINE_CHARS_MAX) return "too_large";
+  const known = token?.(session);
+  const auth = known === undefined ? "" : `${JSON.stringify({ type: "auth", token: known })}\n`;
+  return { path, bytes: new TextEncoder().encode(auth + line) };
+}
+
+/** No `session_id`: after `/clear` the one we know may be an old one, and such a line is dropped. */
+function userLine(content: string): string {
+  return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
+}
+
+function socketAt(path: string): Deno.FileInfo | undefined {
+  try {
+    const file = Deno.lstatSync(path);
+    return file.isSocket ? file : undefined;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel): Promise<Receipt> {
+  const door = openDoor(options, peer, parcel);
+  if (typeof door === "string") return refused(door);
+  const connection = await connect(door.path, options.clock);
+  if (typeof connection === "string") return refused(connection);
+  try {
+    return await write(connection, door.bytes, options.clock);
+  } catch (error) {
+    const { delivery_id } = parcel;
+    options.log.warn("A session's socket failed after writing began", { delivery_id, error });
+    return { state: "unclear", reason: "write_failed" };
+  } finally {
+    connection.close();
+  }
+}
+
+/** A connection, or a definite no. */
+async function connect(path: string, clock: Clock): Promise<Deno.UnixConn | Refusal> {
+  const connecting = Deno.connect({ transport: "unix", path });
+  try {
+    const connection = await within(clock, CONNECT_MS_MAX, connecting);
+    if (connection) return connection;
+  } catch (error) {
+    if (error instanceof Deno.errors.ConnectionRefused) return "connection_refused";
+    if (error instanceof Deno.errors.NotFound) return "no_socket";
+    throw error;
+  }
+  void connecting.then((late) => late.close(), () => undefined); // Nobody waits for it any more.
+  return "connect_timeout";
+}
+
+async function write(
+  connection: Deno.UnixConn,
+  bytes: Uint8Array<ArrayBuffer>,
+  clock: Clock,
+): Promise<Receipt> {
+  const written = await within(clock, WRITE_MS_MAX, writeAll(connection, bytes));
+  if (!written) return { state: "unclear", reason: "write_timeout" };
+  await connection.closeWrite();
+  await within(clock, HANG_UP_MS_MAX, untilHangUp(connection));
+  return { state: "sent" };
+}
+
+async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<true> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  return true;
+}
+
+/** To hang up first could cost the line: a reader that is told of the end may stop reading. */
+async function untilHangUp(connection: Deno.UnixConn): Promise<true> {
+  const ignored = new Uint8Array(1_024);
+  while (await connection.read(ignored) !== null);
+  return true;
+}
+
+/** What `work` comes to, or undefined when its time is up first. */
+async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
+  const over = new AbortController();
+  const alarm = clock.sleep(ms, over.signal).then(() => undefined, () => undefined);
+  try {
+    return await Promise.race([work, alarm]);
+  } finally {
+    over.abort();
+    void work.catch(() => undefined); // After the alarm its failure is no news.
+  }
+}
+
+function refused(reason: Refusal): Receipt {
+  return { state: "refused", reason };
+}

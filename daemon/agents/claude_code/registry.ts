@@ -1,0 +1,88 @@
+/** Claude Code's own list of sessions: which process lives, in what state, behind which socket. */
+
+import { join } from "node:path";
+import { z } from "zod";
+import { isAlive, parentOf } from "../../spawn/processes.ts";
+import type { Addressee } from "../adapter.ts";
+
+/** How far a caller may stand below its session: a server, behind a launcher or two. */
+const GENERATIONS_MAX = 16;
+
+/** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may say more, or less. */
+export const Session = z.object({
+  pid: z.number().int().positive(),
+  sessionId: z.string().min(1),
+  cwd: z.string(),
+  version: z.string(),
+  /** Start time of `pid`: clock ticks since boot, as in /proc/<pid>/stat. */
+  procStart: z.string().optional(),
+  peerProtocol: z.number().optional(),
+  messagingSocketPath: z.string().startsWith("/").optional(),
+  /** `waiting` while a dialog is open, e.g. `waitingFor: "permission prompt"`. */
+  status: z.enum(["idle", "busy", "waiting"]).optional().catch(undefined),
+  waitingFor: z.string().optional(),
+  statusUpdatedAt: z.number().optional(),
+  name: z.string().optional(),
+  tmux: z.string().optional(),
+});
+export type Session = z.infer<typeof Session>;
+
+const TURN_STATE = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
+
+/** Where a Claude Code with this environment keeps its settings and its list of sessions. */
+export function configDir(env: Readonly<Record<string, string>>): string {
+  return env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "/", ".claude");
+}
+
+/** The user's MCP servers and more: beside the folder by default, inside one that was chosen. */
+export function claudeJson(env: Readonly<Record<string, string>>): string {
+  return join(env["CLAUDE_CONFIG_DIR"] || (env["HOME"] ?? "/"), ".claude.json");
+}
+
+/** The session that this very process runs; what a killed one left behind is not believed. */
+export function sessionOf(config_dirs: readonly string[], pid: number): Session | undefined {
+  for (const config_dir of config_dirs) {
+    const session = read(join(config_dir, "sessions", `${pid}.json`));
+    if (session?.pid === pid && isAlive(pid, ticks(session))) return session;
+  }
+  return undefined;
+}
+
+/** The session that a process was started by, e.g. its MCP server or one of its hooks. */
+export function sessionAbove(config_dirs: readonly string[], pid: number): Session | undefined {
+  let at: number | undefined = pid;
+  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+    const session = sessionOf(config_dirs, at);
+    if (session) return session;
+    at = parentOf(at);
+  }
+  return undefined;
+}
+
+/** The session of a registered agent: of its process, as long as that is the same one. */
+export function sessionFor(
+  config_dirs: readonly string[],
+  { agent_pid, agent_started }: Addressee,
+): Session | undefined {
+  if (agent_pid === null || !isAlive(agent_pid, agent_started ?? undefined)) return undefined;
+  return sessionOf(config_dirs, agent_pid);
+}
+
+export function turnState({ status }: Session): Addressee["turn_state"] {
+  return status === undefined ? null : TURN_STATE[status];
+}
+
+/** Only ticks can be compared; how other systems write a start time has not been seen. */
+function ticks({ procStart }: Session): string | undefined {
+  return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
+}
+
+/** Undefined for a file that is not there, that is half written, or of a shape we do not know. */
+function read(path: string): Session | undefined {
+  try {
+    return Session.safeParse(JSON.parse(Deno.readTextFileSync(path))).data;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

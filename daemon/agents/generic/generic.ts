@@ -1,0 +1,32 @@
+/** Any program that reads lines in a tmux pane: no hooks, no dialogs of its own, no proof. */
+
+import type { Pane, Tmuxes } from "../../spawn/tmux.ts";
+import { isAlive } from "../../spawn/processes.ts";
+import type { Adapter, Addressee, Sighting } from "../adapter.ts";
+import { type PaneOptions, paneRung } from "../pane.ts";
+import { genericScreen } from "../screens.ts";
+
+export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
+  const pane = paneRung({ ...options, screen: genericScreen });
+  return {
+    backend: "generic",
+    rungs: () => [pane],
+    sight: (peer) => sight(peer, options.tmuxes),
+  };
+}
+
+/** Its process decides; a pane that tmux knows to be dead overrules it. Turns are not visible. */
+async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefined> {
+  const { agent_pid, agent_started } = peer;
+  const running = agent_pid === null ? undefined : isAlive(agent_pid, agent_started ?? undefined);
+  if (running === false) return { alive: false, turn_state: null, source: "process table" };
+  const pane = await paneOf(peer, tmuxes);
+  if (pane) return { alive: !pane.dead, turn_state: null, source: "tmux pane" };
+  return running ? { alive: true, turn_state: null, source: "process table" } : undefined;
+}
+
+async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | undefined> {
+  if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
+  const listed = await tmuxes.at(peer.tmux_socket).panes();
+  return listed.ok ? listed.panes.find(({ pane_id }) => pane_id === peer.pane_id) : undefined;
+}

@@ -1,0 +1,38 @@
+/** The adapters and hook readers of production, and what they stand on: tmux and the clock. */
+
+import { join } from "node:path";
+import type { Clock, Ids } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { Tmuxes } from "../spawn/tmux.ts";
+import type { Adapter } from "./adapter.ts";
+import type { HookReader } from "./agents.ts";
+import { genericAdapter } from "./generic/generic.ts";
+
+export interface AgentsOutside extends AsyncDisposable {
+  readonly adapters: readonly Adapter[];
+  readonly hooks: Readonly<Record<string, HookReader>>;
+  /** The name of the tmux session that a pane is in. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+}
+
+export interface OutsideOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly state: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** One folder an agent; this is the list of them. */
+export function agentsOf({ clock, ids, log, state }: OutsideOptions): AgentsOutside {
+  const tmuxes = new Tmuxes({ clock, ids, log, state_dir: join(state, "tmux") });
+  return {
+    adapters: [genericAdapter({ tmuxes, clock, log })],
+    hooks: {},
+    async sessionOf(tmux_socket, pane_id) {
+      const found = await tmuxes.at(tmux_socket).panes();
+      return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
+    },
+    [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,62 @@
+/** Where agents' hooks post what they saw. */
+
+import { z } from "zod";
+import { contract } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
+import type { Agents, HookFacts } from "./agents.ts";
+
+export const postHook = contract({
+  id: "agents.hook",
+  method: "POST",
+  path: "/hooks/:agent",
+  summary: "One hook event of an agent, in the agent's own form",
+  who: "peer",
+  token: "open",
+  params: z.object({ agent: z.string() }),
+  body: z.looseObject({}),
+  returns: z.looseObject({}),
+  fails: ["unauthorized", "not_found"],
+});
+
+export interface HookDoors {
+  /** Whether this is the token that hooks bear. */
+  holdsHookToken(token: string | undefined): boolean;
+  /** The name of a pane's session. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+}
+
+export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
+  return [
+    route(postHook, async ({ params, body, caller, headers }) => {
+      admit(caller, headers, doors);
+      const facts = await factsOf(headers, doors);
+      return agents.hook(params.agent, body, facts)();
+    }),
+  ];
+}
+
+function admit(caller: Caller, headers: Headers, doors: HookDoors): void {
+  const bearer = /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  if (!caller.authorized && !doors.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
+}
+
+/** A header that the agent left unexpanded, such as `$TMUX_PANE`, says nothing. */
+async function factsOf(headers: Headers, doors: HookDoors): Promise<HookFacts> {
+  const said = (name: string) => {
+    const value = headers.get(name) ?? "";
+    return value === "" || value.startsWith("$") ? undefined : value;
+  };
+  const pid = Number(said("x-mesh-agent-pid"));
+  const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
+  const tmux_socket = said("x-mesh-tmux")?.split(",")[0];
+  const tmux_session = pane_id && tmux_socket
+    ? await doors.sessionOf(tmux_socket, pane_id)
+    : undefined;
+  return {
+    agent_pid: Number.isSafeInteger(pid) && pid > 0 ? pid : undefined,
+    pane_id,
+    tmux_socket,
+    tmux_session,
+  };
+}

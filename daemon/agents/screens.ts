@@ -1,0 +1,189 @@
+/** What a captured screen tells: is a dialog open, is the composer empty, did the paste arrive. */
+
+/** A pane as captured: rows may hold colours (SGR), which tell a placeholder from a draft. */
+export interface View {
+  /** Rows that have scrolled off, oldest first; as many as were asked for. */
+  readonly above: readonly string[];
+  /** The rows of the screen, from its top to its bottom. */
+  readonly lines: readonly string[];
+  readonly cursor_x: number;
+  readonly cursor_y: number;
+}
+
+/** How one kind of program shows its composer. `undefined` is no evidence, and refuses. */
+export interface Screen {
+  /** A text of more bytes is cut, and named for `mesh show`. */
+  readonly bytes_max: number;
+  /** `kept` where a paste with newlines is one message; `marked` where each would be Enter. */
+  readonly newlines: "kept" | "marked";
+  dialogOpen(view: View): boolean | undefined;
+  composerEmpty(view: View): boolean | undefined;
+  /** The composer shows the pasted text, its id included, and nothing that was typed since. */
+  holds(view: View, text: string): boolean;
+  /** The composer shows a marker in place of a long paste, and nothing else. */
+  collapsedPaste?(view: View): boolean;
+}
+
+/** What an agent's pane is given at most (contract 5). */
+const TEXT_BYTES_MAX = 8_192;
+/** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
+const LINE_BYTES_MAX = 3_500;
+
+/**
+ * Words of the known agents' dialogs (no `,`, `#` or brace, for tmux reads them in a format
+ * too). In all of them Enter approves something, or ends the program.
+ */
+const DIALOG_WORDS = [
+  "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
+  "Would you like to (run|make|proceed|apply)",
+  "Press enter to confirm",
+  "Esc to cancel . Tab to amend",
+  "Enter to (confirm|select) . ",
+  "Allow execution of",
+  "Allow once +Allow always",
+  "Hooks need review",
+  "Yes. I trust this folder",
+  "Yes. proceed",
+] as const;
+
+/** The same as one pattern: for JavaScript, and for tmux's extended regular expressions. */
+export const DIALOG_PATTERN = DIALOG_WORDS.join("|");
+const DIALOG = new RegExp(DIALOG_PATTERN, "i");
+/** A chosen entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
+const CHOICE = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
+
+/** A rule across the screen; Claude Code may write a label into it. */
+const RULE = /^\s*[─╭╰]?─{8}/;
+/** A no-break space follows the prompt sign; `!` in its place is Claude Code's shell mode. */
+const PROMPT = /^❯(\s|$)/;
+
+/**
+ * Claude Code: the composer stands between two rules and begins with `❯`; a dialog takes its
+ * place. Proved with 2.1.329, in all permission modes, idle and busy.
+ */
+export const claudeScreen: Screen = {
+  bytes_max: TEXT_BYTES_MAX,
+  newlines: "kept",
+  dialogOpen({ lines }) {
+    const rows = lines.map(plain);
+    const box = claudeBox(rows);
+    // The transcript may speak of dialogs; an open one is never above the composer.
+    if (looksLikeDialog(box ? rows.slice(box.bottom) : rows)) return true;
+    return box ? false : undefined;
+  },
+  composerEmpty({ lines }) {
+    if (!claudeBox(lines.map(plain))) return undefined;
+    return claudeText(lines).replace("❯", "").trim() === "";
+  },
+  holds({ lines }, text) {
+    return visible(claudeText(lines)) === visible(text);
+  },
+  collapsedPaste({ lines }) {
+    return /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visible(claudeText(lines)));
+  },
+};
+
+/**
+ * Any program that shows a line to type on, at the cursor. Known to be free of a draft:
+ * a blank line, or one that ends in a prompt sign (`$ # % > ❯ › »`) with nothing after it.
+ * All else is read as a draft: text after the first sign, text right of the cursor, a question
+ * (`[Y/n]`, `Password:`), a line without a sign. Not detected: what is typed without echo, a
+ * draft of blanks only, a draft on the rows above the cursor's line, a program that is busy.
+ */
+export const genericScreen: Screen = {
+  bytes_max: LINE_BYTES_MAX,
+  newlines: "marked",
+  dialogOpen({ lines }) {
+    return looksLikeDialog(lines.map(plain));
+  },
+  composerEmpty({ lines, cursor_y }) {
+    const line = plain(lines[cursor_y] ?? "");
+    const prompt = /^.*?([$#>❯›»]|(?<!\d)%)(?=\s|$)/.exec(line)?.[0] ?? "";
+    return line.slice(prompt.length).trim() === "";
+  },
+  holds({ above, lines, cursor_y }, text) {
+    const rows = [...above, ...lines.slice(0, cursor_y + 1)].map(plain);
+    return visible(rows.join("")).endsWith(visible(text));
+  },
+};
+
+/** A row without escape sequences and trailing blanks (a no-break space stays, as in tmux). */
+export function plain(row: string): string {
+  // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
+  return row.replace(/\x1b\[[\d;:]*m|[\x0e\x0f]/g, "").replace(/ +$/, "");
+}
+
+/** The first row, counted from 1, with words of a dialog; 0 for none. */
+export function dialogRow({ lines }: View): number {
+  return lines.findIndex((row) => DIALOG.test(plain(row))) + 1;
+}
+
+function looksLikeDialog(rows: readonly string[]): boolean {
+  return rows.some((row) => DIALOG.test(row) || CHOICE.test(row));
+}
+
+/** The rows of the lowest composer: from `top` up to, not including, `bottom`. */
+function claudeBox(rows: readonly string[]): { top: number; bottom: number } | undefined {
+  const rules = rows.flatMap((row, at) => RULE.test(row) ? [at] : []);
+  for (let last = rules.length - 1; last > 0; last--) {
+    const [above, below] = [rules[last - 1] ?? 0, rules[last] ?? 0];
+    const first = rows[above + 1] ?? "";
+    if (PROMPT.test(first) && !CHOICE.test(first)) return { top: above + 1, bottom: below };
+  }
+  return undefined;
+}
+
+/** All that stands in the composer, its prompt sign included. */
+function claudeText(lines: readonly string[]): string {
+  const box = claudeBox(lines.map(plain));
+  return box ? withoutPlaceholder(lines).slice(box.top, box.bottom).join("") : "";
+}
+
+/**
+ * The rows without their placeholder: faint text (SGR 2), and the one inverse character before it
+ * that is the drawn cursor. tmux carries the colours of one row over into the next.
+ */
+function withoutPlaceholder(lines: readonly string[]): string[] {
+  let style = { faint: false, inverse: false };
+  let typed = "";
+  let cursor = false;
+  // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
+  for (const part of lines.join("\n").split(/(\x1b\[[\d;:]*m)/)) {
+    // deno-lint-ignore no-control-regex -- See above.
+    const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
+    if (codes !== undefined) style = restyled(style, codes.split(";"));
+    else if (part !== "") {
+      if (style.faint && cursor) typed = typed.slice(0, -1);
+      typed += style.faint ? part.replace(/[^\n]/g, "") : part;
+      cursor = style.inverse && part.length === 1;
+    }
+  }
+  return typed.split("\n");
+}
+
+interface Style {
+  readonly faint: boolean;
+  readonly inverse: boolean;
+}
+
+function restyled(style: Style, codes: readonly string[]): Style {
+  let { faint, inverse } = style;
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at];
+    if (code === "38" || code === "48") at += codes[at + 1] === "5" ? 2 : 4; // A colour follows.
+    else if (code === "2") faint = true;
+    else if (code === "7") inverse = true;
+    else if (code === "22") faint = false;
+    else if (code === "27") inverse = false;
+    else if (code === "0" || code === "") faint = inverse = false;
+  }
+  return { faint, inverse };
+}
+
+/**
+ * What survives every way of wrapping, indenting and boxing a text: its visible ASCII. Other
+ * characters are left out, because terminals disagree on how to keep them.
+ */
+function visible(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, "");
+}

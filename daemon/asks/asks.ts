@@ -1,0 +1,423 @@
+/** The asks desk. Every change to an ask happens here, in one synchronous transaction. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Held, Opening, Voice } from "../delivery/contract.ts";
+import type { Address, Role } from "../peers/contract.ts";
+import {
+  type Ask,
+  type OpenAsk,
+  PENDING,
+  type Question,
+  type Resolution,
+  type TypedAnswer,
+} from "./contract.ts";
+import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+
+/** Asks that are evicted in one beat, so that no beat is long. */
+const EVICT_ROWS_MAX = 200;
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+}
+
+interface Scope {
+  readonly circle?: string | undefined;
+  readonly bypass_circle?: boolean | undefined;
+  readonly caller?: Sender & { readonly mesh_session_id: string | null };
+}
+
+/** Who is who: the peers' directory. */
+interface Directory {
+  sender(argument: string): Sender & { readonly mesh_session_id: string | null };
+  target(argument: string, scope: Scope): Address;
+  human(): Address | undefined;
+}
+
+/** Which asks to list: newest first, before a number of the ledger. */
+export interface Page {
+  readonly state: string | null;
+  readonly peer_id: string | null;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** What the ledger keeps of asks. */
+interface AskLedger {
+  ask(correlation_id: string): Ask | undefined;
+  openTo(peer_id: string): Ask[];
+  openFrom(sender: { peer_id: string | null; name: string }): Ask[];
+  page(filter: Page): (Ask & { seq: number })[];
+  stale(before: number, human_id: string | null, limit: number): Ask[];
+  close(closed: Ask, at: number): void;
+  pull(correlation_id: string): void;
+}
+
+/** The way out: the delivery desk. */
+interface Post {
+  send(draft: {
+    kind: "ask" | "ack";
+    from: { peer_id: string | null; name: string };
+    to: Address;
+    voice: Voice;
+    text: string;
+    circle: string | null;
+    attachments?: readonly string[];
+    correlation_id?: string | null;
+    reply_to?: string | null;
+    question?: Question | null;
+    traceparent?: string | undefined;
+    closing?: Pick<Held, "close_reason" | "outcome">;
+    opening?: Opening;
+  }): { readonly message: Held; readonly state: Held["state"] };
+  release(correlation_id: string, reason: string): void;
+}
+
+/** The human's side: what is asked of the human, and what comes back to it. */
+interface HumanDoor {
+  take(message: Held, reply_to_item?: string): { item_id: string; surfaces: string[] };
+  closed(ask: Ask): void;
+}
+
+export interface AsksNeeds {
+  readonly directory: Directory;
+  readonly ledger: AskLedger;
+  readonly post: Post;
+  readonly human: HumanDoor;
+  /** A peer's address by its exact id, however it fares. */
+  address(peer_id: string): Address | undefined;
+  readonly ask_ttl_ms: number;
+}
+
+/** How an ask came in. */
+export interface Manner {
+  /** The request came through a proven human door (contract 2). */
+  readonly proven_human: boolean;
+  readonly traceparent?: string | undefined;
+}
+
+type Waiter = (ask: Ask | undefined) => void;
+
+export class Asks {
+  readonly #ground: Ground;
+  readonly #needs: AsksNeeds;
+  readonly #waiting = new Map<string, Set<Waiter>>();
+
+  constructor(ground: Ground, needs: AsksNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+  }
+
+  /** Opens an ask. Everything is checked before anything is registered or queued. */
+  open(body: OpenAsk, manner: Manner) {
+    const { db, events } = this.#ground;
+    const { directory, post, human } = this.#needs;
+    return db.transact(() => {
+      const from = directory.sender(body.from_peer);
+      const { circle, bypass_circle, reply_to = null } = body;
+      const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
+      const before = reply_to === null ? undefined : this.mustGet(reply_to);
+      if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
+      if (before && before.state === "open" && before.to_peer_id === from.peer_id) {
+        this.#settle(before, "reply_to", { responder: from.name });
+      }
+      const ticket = post.send({
+        kind: "ask",
+        from,
+        to,
+        voice: from.role !== "human" ? "peer" : manner.proven_human ? "human" : "unverified",
+        text: body.text,
+        circle: from.circle ?? to.circle,
+        reply_to,
+        question: body.question ?? null,
+        traceparent: manner.traceparent,
+        opening: {
+          reply_delivery: body.reply_delivery,
+          origin: body.origin ?? null,
+          parent_id: null,
+          routing: null,
+        },
+      });
+      events.append("ask", {
+        correlation_id: ticket.message.correlation_id ?? "",
+        from_peer_id: from.peer_id,
+        from: from.name,
+        to_peer_id: to.peer_id,
+        to: to.name,
+        reply_delivery: body.reply_delivery,
+      });
+      return { ticket, to, inbox: to.role === "human" ? human.take(ticket.message) : undefined };
+    });
+  }
+
+  /** Acknowledges an ask, or answers it with a message (contract 3). */
+  ack(
+    { correlation_id, message, from_peer }: {
+      correlation_id: string;
+      message?: string | undefined;
+      from_peer?: string | undefined;
+    },
+  ): CloseReason {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const ask = this.mustGet(correlation_id);
+      const responder = this.#responder(ask, from_peer);
+      if (ask.state === "closed") {
+        if (message === undefined) return ask.close_reason ?? "ack";
+        throw closed(ask);
+      }
+      if (message === undefined) return this.#settle(ask, "ack", { responder });
+      if (ask.question?.kind === "choice") {
+        const answer = choose(ask.question, message);
+        return this.#settle(ask, "answered", { responder, reply: answer.text, answer });
+      }
+      return this.#settle(ask, "ack_with_msg", { responder, reply: message });
+    });
+  }
+
+  /** Closes an unhandled ask; the reason goes to the asker. */
+  decline(
+    { correlation_id, reason, from_peer }: {
+      correlation_id: string;
+      reason: string;
+      from_peer?: string | undefined;
+    },
+  ): CloseReason {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const ask = this.mustGet(correlation_id);
+      const responder = this.#responder(ask, from_peer);
+      if (ask.state === "closed") throw closed(ask);
+      return this.#settle(ask, "declined", { responder, reply: reason });
+    });
+  }
+
+  /** Takes an ask back; the asker only. */
+  cancel(correlation_id: string, asker: string, reason: string | undefined): CloseReason {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const ask = this.mustGet(correlation_id);
+      this.#mustBeAsker(ask, asker);
+      if (ask.state === "closed") throw closed(ask);
+      return this.#settle(ask, "cancelled", {
+        responder: ask.from_peer_name,
+        reply: reason ?? null,
+      });
+    });
+  }
+
+  /** The bytes of an ask could not be handed over at all. */
+  sendFailed(correlation_id: string, reason: string): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      const ask = this.mustGet(correlation_id);
+      if (ask.state === "open") {
+        this.#settle(ask, "send_failed", { responder: null, reply: reason });
+      }
+    });
+  }
+
+  /** Closes all that a peer was asked, as it cannot answer any more; how many they were. */
+  closeAllTo(peer_id: string, why: "peer_retired" | "peer_not_addressable"): number {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const asks = this.#needs.ledger.openTo(peer_id);
+      for (const ask of asks) this.#settle(ask, why, { responder: null });
+      return asks.length;
+    });
+  }
+
+  /**
+   * The resolution once there is one, or `pending` when the time is up first. The first wait turns
+   * push into pull; a wait that times out records nothing (specification 3).
+   */
+  async wait(
+    { correlation_id, asker, ms_max, signal }: {
+      correlation_id: string;
+      asker: string;
+      ms_max: number;
+      signal: AbortSignal;
+    },
+  ): Promise<Resolution | typeof PENDING> {
+    const { db, clock } = this.#ground;
+    const ask = db.transact(() => {
+      const found = this.mustGet(correlation_id);
+      this.#mustBeAsker(found, asker);
+      if (found.state === "open" && found.reply_delivery === "push") {
+        askMachine.step(found.state, "pulled");
+        this.#needs.ledger.pull(correlation_id);
+      }
+      return found;
+    });
+    if (ask.state === "closed") return toResolution(ask);
+    const settled = Promise.withResolvers<Ask | undefined>();
+    const over = new AbortController();
+    const waiters = this.#waiting.getOrInsertComputed(correlation_id, () => new Set());
+    waiters.add(settled.resolve);
+    try {
+      const until = AbortSignal.any([signal, over.signal]);
+      const expired = clock.sleep(ms_max, until).then(() => undefined, () => undefined);
+      const found = await Promise.race([settled.promise, expired]);
+      return found ? toResolution(found) : PENDING;
+    } finally {
+      over.abort();
+      waiters.delete(settled.resolve);
+      if (waiters.size === 0) this.#waiting.delete(correlation_id);
+    }
+  }
+
+  /** Answers everyone who waits with `pending`: the daemon goes, the asks stay. */
+  dismiss(): void {
+    for (const waiters of this.#waiting.values()) waiters.forEach((wake) => wake(undefined));
+  }
+
+  mustGet(correlation_id: string): Ask {
+    const ask = this.#needs.ledger.ask(correlation_id);
+    if (!ask) throw new Problem("unknown_ask", { correlation_id });
+    return ask;
+  }
+
+  page(page: Page): { asks: Ask[]; next: string | null } {
+    const found = this.#needs.ledger.page(page);
+    const last = found.length === page.limit ? found.at(-1) : undefined;
+    return { asks: found, next: last ? String(last.seq) : null };
+  }
+
+  /** Open asks to or from a peer; without one, all those of a name that is not registered. */
+  pending(
+    who: { peer_id: string | null; name: string },
+    direction: "inbound" | "outbound" | "both",
+  ): Ask[] {
+    const { ledger } = this.#needs;
+    const inbound = direction !== "outbound" && who.peer_id ? ledger.openTo(who.peer_id) : [];
+    const outbound = direction !== "inbound" ? ledger.openFrom(who) : [];
+    return [...inbound, ...outbound];
+  }
+
+  /** Closes what nobody answered in time, and tells its asker; asks to the human do not expire. */
+  beat(now: number): void {
+    const { db } = this.#ground;
+    const { ledger, ask_ttl_ms, directory } = this.#needs;
+    const human_id = directory.human()?.peer_id ?? null;
+    const stale = ledger.stale(now - ask_ttl_ms, human_id, EVICT_ROWS_MAX);
+    if (stale.length === 0) return;
+    db.transact(() => stale.forEach((ask) => this.#settle(ask, "evicted", { responder: null })));
+  }
+
+  /** Closes an ask: its row, its event, its asker, and those who wait. */
+  #settle(
+    ask: Ask,
+    close_reason: CloseReason,
+    { responder, reply = null, answer = null }: {
+      responder: string | null;
+      reply?: string | null;
+      answer?: TypedAnswer | null;
+    },
+  ): CloseReason {
+    const { db, events, clock } = this.#ground;
+    const { ledger, post, human } = this.#needs;
+    const [on, outcome] = CLOSINGS[close_reason];
+    const at = clock.now();
+    const state = askMachine.step(ask.state, on);
+    const settled: Ask = {
+      ...ask,
+      ...{ state, close_reason, outcome, reply, answer, responder },
+      status: "resolved",
+      closed_at: at,
+    };
+    ledger.close(settled, at);
+    post.release(ask.correlation_id, close_reason);
+    human.closed(settled);
+    events.append("ack", {
+      correlation_id: ask.correlation_id,
+      close_reason,
+      outcome,
+      from_peer_id: ask.to_peer_id,
+      from: ask.to_peer_name,
+      to_peer_id: ask.from_peer_id ?? "",
+      to: ask.from_peer_name,
+    });
+    this.#tell(settled, close_reason === "cancelled" ? "recipient" : "asker");
+    db.afterCommit(() => this.#waiting.get(ask.correlation_id)?.forEach((wake) => wake(settled)));
+    return close_reason;
+  }
+
+  /** Sends the end of an ask to whoever does not know it; in pull mode the asker comes for it. */
+  #tell(ask: Ask, end: "asker" | "recipient"): void {
+    if (end === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
+    if (end === "recipient" && ask.delivered_at === null) return;
+    const to_id = end === "asker" ? ask.from_peer_id : ask.to_peer_id;
+    const to = to_id ? this.#needs.address(to_id) : undefined;
+    if (!to || to.status === "retired" || !to.addressable) return;
+    const asker = { peer_id: ask.from_peer_id, name: ask.from_peer_name };
+    const recipient = { peer_id: ask.to_peer_id, name: ask.to_peer_name };
+    const ticket = this.#needs.post.send({
+      kind: "ack",
+      from: end === "asker" ? recipient : asker,
+      to,
+      voice: this.#voiceOf(ask, end),
+      text: ask.reply ?? "",
+      circle: ask.circle,
+      correlation_id: ask.correlation_id,
+      closing: { close_reason: ask.close_reason, outcome: ask.outcome },
+    });
+    if (to.role === "human") this.#needs.human.take(ticket.message);
+  }
+
+  /** An answer of the human's came through the inbox or the operator's own door. */
+  #voiceOf(ask: Ask, end: "asker" | "recipient"): Voice {
+    const human = this.#needs.directory.human()?.peer_id;
+    const speaker = end === "asker" ? ask.to_peer_id : ask.from_peer_id;
+    return human !== undefined && speaker === human && ask.responder !== null ? "human" : "peer";
+  }
+
+  #responder(ask: Ask, from_peer: string | undefined): string {
+    if (from_peer === undefined) return ask.to_peer_name;
+    const sender = this.#needs.directory.sender(from_peer);
+    if (sender.peer_id === ask.to_peer_id) return sender.name;
+    throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
+  }
+
+  #mustBeAsker(ask: Ask, asker: string): void {
+    const sender = this.#needs.directory.sender(asker);
+    const same = ask.from_peer_id === null
+      ? sender.name === ask.from_peer_name || asker === ask.from_peer_name
+      : sender.peer_id === ask.from_peer_id;
+    if (!same) throw new Problem("not_the_asker", { correlation_id: ask.correlation_id });
+  }
+}
+
+function closed({ correlation_id, close_reason }: Ask): Problem {
+  return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
+}
+
+/** The option that a text names, by its id or its title. */
+function choose({ options }: Question, text: string): TypedAnswer {
+  const said = text.trim().toLowerCase();
+  const option = options.find(({ id, title }) =>
+    [id, title].some((it) => it.toLowerCase() === said)
+  );
+  if (!option) {
+    const known = options.map(({ id }) => id).join(", ");
+    throw new Problem("unknown_option", { option: text, options: known });
+  }
+  return { outcome: "answered", option_id: option.id, text: option.title, message: null };
+}
+
+function toResolution(ask: Ask): Resolution {
+  const { correlation_id, outcome, reply, close_reason, reply_attachments, responder } = ask;
+  return {
+    correlation_id,
+    status: "resolved",
+    outcome: outcome ?? "failed",
+    reply,
+    close_reason: close_reason ?? "ack",
+    option_id: ask.answer?.option_id ?? null,
+    reply_attachments,
+    responder,
+    closed_at: ask.closed_at ?? ask.created_at,
+  };
+}

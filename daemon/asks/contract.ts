@@ -1,0 +1,249 @@
+/** What the world may say about asks: questions that want replies. */
+
+import { z } from "zod";
+import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { DeliveryState } from "../delivery/contract.ts";
+import { foldAskKeys } from "./keys.ts";
+import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+
+export const WAIT_SECONDS_MAX = 50;
+export const WAIT_SECONDS = 45;
+
+const maybe = z.string().nullable();
+const reasons = Object.keys(CLOSINGS) as [CloseReason, ...CloseReason[]];
+export const CloseReasons = z.enum(reasons);
+export const Outcome = z.enum([
+  "acknowledged",
+  "answered",
+  "declined",
+  "denied",
+  "timed_out",
+  "cancelled",
+  "failed",
+]);
+export type Outcome = z.infer<typeof Outcome>;
+
+export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
+export const Question = z.object({
+  kind: z.enum(["choice", "text", "acknowledge"]),
+  prompt: z.string().optional(),
+  options: z.array(Option).max(50).default([]),
+  scope: z.string().max(255).optional(),
+  timeout_seconds: z.number().positive().optional(),
+  blocking: z.boolean().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+export type Question = z.output<typeof Question>;
+
+export const TypedAnswer = z.object({
+  outcome: Outcome,
+  option_id: maybe,
+  text: maybe,
+  message: maybe,
+});
+export type TypedAnswer = z.output<typeof TypedAnswer>;
+
+export const Origin = z.object({ surface: z.string().max(255), ref: z.string().max(255) });
+export const ReplyDelivery = z.enum(["push", "pull"]);
+export const Attachments = z.array(z.string());
+
+/** The ask record (contract 2). `status` is derived from `state`. */
+export const Ask = z.object({
+  correlation_id: z.string(),
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  to_peer_name: z.string(),
+  circle: maybe,
+  text: z.string(),
+  attachments: Attachments,
+  reply_to: maybe,
+  parent_id: maybe,
+  question: Question.nullable(),
+  answer: TypedAnswer.nullable(),
+  origin: Origin.nullable(),
+  routing: z.record(z.string(), z.unknown()).nullable(),
+  reply_delivery: ReplyDelivery,
+  state: z.enum(askMachine.states),
+  status: z.enum(["pending", "resolved"]),
+  close_reason: CloseReasons.nullable(),
+  outcome: Outcome.nullable(),
+  reply: maybe,
+  reply_attachments: Attachments,
+  responder: maybe,
+  created_at: Instant,
+  delivered_at: Instant.nullable(),
+  seen_at: Instant.nullable(),
+  closed_at: Instant.nullable(),
+}).meta({ id: "Ask" });
+export type Ask = z.output<typeof Ask>;
+
+/** A sender: a peer by id or name, or whoever it says it is. */
+export const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
+
+const given = {
+  from_peer: Sender,
+  text: Text,
+  reply_to: z.string().optional(),
+  circle: Name.optional(),
+  bypass_circle: z.boolean().optional(),
+};
+
+export const openAsk = contract({
+  id: "asks.open",
+  method: "POST",
+  path: "/ask",
+  summary: "Ask a peer a question that needs a reply",
+  who: "peer",
+  body: z.preprocess(
+    foldAskKeys,
+    z.object({
+      ...given,
+      to_peer: z.string(),
+      question: Question.optional(),
+      reply_delivery: ReplyDelivery.default("push"),
+      origin: Origin.optional(),
+      fallback_to: z.string().optional(),
+      dry_run: z.boolean().optional(),
+    }),
+  ),
+  returns: z.object({
+    correlation_id: maybe,
+    trace_id: maybe,
+    to_peer_id: z.string(),
+    to_peer_name: z.string(),
+    delivery_state: DeliveryState.nullable(),
+    inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
+  }),
+  fails: [
+    "no_target",
+    "unknown_key",
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "peer_not_addressable",
+    "to_self",
+    "unknown_ask",
+    "queue_full",
+  ],
+});
+export type OpenAsk = z.output<typeof openAsk.body>;
+
+const byId = z.object({ id: z.string() });
+
+export const listAsks = contract({
+  id: "asks.list",
+  method: "GET",
+  path: "/asks",
+  summary: "Asks, newest first",
+  who: "peer",
+  query: z.object({
+    state: z.enum(askMachine.states).optional(),
+    peer_id: z.string().optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).optional(),
+    cursor: QueryNumber.optional(),
+  }),
+  returns: z.object({ asks: z.array(Ask), next: maybe }),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const getAsk = contract({
+  id: "asks.get",
+  method: "GET",
+  path: "/asks/:id",
+  summary: "One ask",
+  who: "peer",
+  params: byId,
+  returns: Ask,
+  fails: ["unknown_ask"],
+});
+
+export const pendingAsks = contract({
+  id: "asks.pending",
+  method: "GET",
+  path: "/asks/pending",
+  summary: "Open asks to or from a peer, oldest first",
+  who: "peer",
+  query: z.object({
+    peer_id: z.string().optional(),
+    pane_id: z.string().optional(),
+    tmux_socket: z.string().optional(),
+    direction: z.enum(["inbound", "outbound", "both"]).default("inbound"),
+  }),
+  returns: z.object({ asks: z.array(Ask) }),
+  fails: ["ambiguous_peer", "no_pane_peer"],
+});
+
+export const ackAsk = contract({
+  id: "asks.ack",
+  method: "POST",
+  path: "/ack",
+  summary: "Acknowledge an ask, or answer it with a message",
+  who: "peer",
+  body: z.object({
+    correlation_id: z.string(),
+    message: Text.optional(),
+    from_peer: Sender.optional(),
+  }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: ["unknown_ask", "not_the_recipient", "already_closed", "unknown_option"],
+});
+
+export const declineAsk = contract({
+  id: "asks.decline",
+  method: "POST",
+  path: "/decline",
+  summary: "Close an unhandled ask; the reason goes to the asker",
+  who: "peer",
+  body: z.object({
+    correlation_id: z.string(),
+    reason: Text.refine((reason) => reason.trim() !== "", "A reason, not blank"),
+    from_peer: Sender.optional(),
+  }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: ["unknown_ask", "not_the_recipient", "already_closed"],
+});
+
+export const cancelAsk = contract({
+  id: "asks.cancel",
+  method: "POST",
+  path: "/asks/:id/cancel",
+  summary: "Take an ask back; the asker only",
+  who: "peer",
+  params: byId,
+  body: z.object({ peer_id: z.string(), reason: z.string().max(4096).optional() }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: ["unknown_ask", "not_the_asker", "already_closed"],
+});
+
+/** What a wait answers when its time is up first: exactly this. */
+export const PENDING: { status: "pending" } = { status: "pending" };
+
+export const Resolution = z.object({
+  correlation_id: z.string(),
+  status: z.literal("resolved"),
+  outcome: Outcome,
+  reply: maybe,
+  close_reason: CloseReasons,
+  option_id: maybe,
+  reply_attachments: Attachments,
+  responder: maybe,
+  closed_at: Instant,
+});
+export type Resolution = z.output<typeof Resolution>;
+
+export const waitAsk = contract({
+  id: "asks.wait",
+  method: "POST",
+  path: "/asks/:id/wait",
+  summary: "Block until the ask is resolved, or report it as pending",
+  who: "peer",
+  params: byId,
+  body: z.object({
+    peer_id: z.string(),
+    timeout_seconds: z.number().min(0).default(WAIT_SECONDS)
+      .transform((seconds) => Math.min(seconds, WAIT_SECONDS_MAX)),
+  }),
+  returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
+  fails: ["unknown_ask", "not_the_asker", "shutting_down"],
+});

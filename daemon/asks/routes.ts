@@ -1,0 +1,63 @@
+/** The asks' contracts, each met by its verb. */
+
+import { OK } from "kit/contract.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
+import type { Asks } from "./asks.ts";
+import * as contracts from "./contract.ts";
+
+const PAGE_ROWS = 100;
+
+/** What a route needs to know of whoever calls, beyond the desk. */
+export interface AskDoors {
+  /** Whether the request came through a proven human door (contract 2). */
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  who(argument: string): { peer_id: string | null; name: string };
+  onPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string; name: string };
+  /** The id of a registered peer. */
+  findId(argument: string): string;
+}
+
+export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
+  return [
+    route(contracts.openAsk, ({ body, caller, headers }) => {
+      const traceparent = headers.get("traceparent") ?? undefined;
+      const proven_human = doors.provenHuman(caller, headers);
+      const { ticket, to, inbox } = asks.open(body, { proven_human, traceparent });
+      const id = ticket?.message.correlation_id ?? null;
+      return () => ({
+        correlation_id: id,
+        trace_id: id,
+        to_peer_id: to.peer_id,
+        to_peer_name: to.name,
+        delivery_state: ticket?.state ?? null,
+        ...(inbox && { inbox }),
+      });
+    }),
+    route(contracts.listAsks, ({ query }) =>
+      asks.page({
+        state: query.state ?? null,
+        peer_id: query.peer_id === undefined ? null : doors.findId(query.peer_id),
+        before: query.cursor ?? Number.MAX_SAFE_INTEGER,
+        limit: query.limit ?? PAGE_ROWS,
+      })),
+    route(contracts.pendingAsks, ({ query }) => {
+      const { pane_id, peer_id, tmux_socket, direction } = query;
+      const who = pane_id ? doors.onPane(pane_id, tmux_socket) : doors.who(peer_id ?? "cli");
+      return { asks: asks.pending(who, direction) };
+    }),
+    route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
+    route(contracts.ackAsk, ({ body }) => ({ ...OK, close_reason: asks.ack(body) })),
+    route(contracts.declineAsk, ({ body }) => ({ ...OK, close_reason: asks.decline(body) })),
+    route(contracts.cancelAsk, ({ params, body }) => ({
+      ...OK,
+      close_reason: asks.cancel(params.id, body.peer_id, body.reason),
+    })),
+    route(contracts.waitAsk, ({ params, body, signal }) =>
+      asks.wait({
+        correlation_id: params.id,
+        asker: body.peer_id,
+        ms_max: body.timeout_seconds * 1000,
+        signal,
+      })),
+  ];
+}

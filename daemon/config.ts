@@ -1,0 +1,87 @@
+/** Everything the daemon can be told, and by which name (contract 8). */
+
+import { join } from "node:path";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
+import { Name } from "kit/contract.ts";
+
+const int = (least: number, most: number, what: string) =>
+  z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
+const flag = z.boolean().describe("true or false");
+const secret = (least: number) =>
+  z.string().min(least).transform((text) => new Secret(text))
+    .describe(`a secret of at least ${least} characters`);
+const words = z.array(z.string().min(1)).describe("a list of words");
+
+// deno-fmt-ignore
+export const SETTINGS = {
+  // key                              shape                                                 default
+  "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default("127.0.0.1"),
+  "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(8377),
+  "daemon.auth_token":                secret(16)                                             .optional(),
+  "daemon.allowed_hosts":             words                                                  .default([]),
+  "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),
+  "daemon.ask_ttl_hours":             int(1, 8_760, "hours")                                 .default(24),
+  "daemon.history_days":              int(1, 3_650, "days")                                  .default(30),
+  "daemon.queue.ttl_seconds":         int(1, 31_536_000, "seconds")                          .default(86_400),
+  "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
+  "daemon.mcp.enabled":               flag                                                   .default(true),
+  "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
+  "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
+} as const;
+
+export type Config = Read<typeof SETTINGS>;
+
+/** The part of the environment that decides where things are. */
+export type Env = Readonly<Record<string, string>>;
+
+/** Where the configuration is: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
+export function configPath(env: Env): string {
+  const home = env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config");
+  return env["MESH_CONFIG"] || join(home, "mesh", "config.yaml");
+}
+
+/** Where state is kept: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
+export function statePath(env: Env): string {
+  const home = env["XDG_STATE_HOME"] || join(env["HOME"] ?? "/", ".local", "state");
+  return env["MESH_STATE"] || join(home, "mesh");
+}
+
+/** The settings of file and environment together, or one error that names every mistake. */
+export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
+  const path = configPath(env);
+  const file = parseFile(path, readFile(path) ?? "");
+  const said: Said = { file, file_name: path, env, parse: (text) => parseYaml(text) };
+  const config = readSettings(SETTINGS, said);
+  if (!isLoopback(config["daemon.host"]) && !config["daemon.auth_token"]) {
+    throw new Error(
+      `Cannot read the configuration:\n  daemon.host: found "${config["daemon.host"]}" ` +
+        "without daemon.auth_token; allowed: a loopback address, or a token beside it",
+    );
+  }
+  return config;
+}
+
+/** A file that is not there is an empty one. */
+export function readTextOrNothing(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[?::1\]?|::ffff:127(\.\d+){3})$/i.test(host);
+}
+
+function parseFile(path: string, text: string): unknown {
+  try {
+    return parseYaml(text) ?? {};
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    throw new Error(`Cannot read the configuration:\n  ${path}: not YAML: ${why}`);
+  }
+}

@@ -1,0 +1,219 @@
+/** What the world may say about deliveries: notes, broadcasts, drains, traces. */
+
+import { z } from "zod";
+import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { deliveryMachine } from "./machine.ts";
+
+export const DeliveryState = z.enum(deliveryMachine.states);
+export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
+export type Kind = z.infer<typeof Kind>;
+export const RungName = z.enum(["native", "websocket", "pane", "hook"]);
+export type RungName = z.infer<typeof RungName>;
+
+const maybe = z.string().nullable();
+const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
+
+/** One message to one recipient (contract 2). */
+export const Delivery = z.object({
+  delivery_id: z.string(),
+  kind: Kind,
+  correlation_id: maybe,
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  to_peer_name: z.string(),
+  text: z.string(),
+  attachments: z.array(z.string()),
+  state: DeliveryState,
+  rung: RungName.nullable(),
+  attempts: z.number().int(),
+  created_at: Instant,
+  attempted_at: Instant.nullable(),
+  sent_at: Instant.nullable(),
+  accepted_at: Instant.nullable(),
+  seen_at: Instant.nullable(),
+  expires_at: Instant.nullable(),
+  reason: maybe,
+}).meta({ id: "Delivery" });
+export type Delivery = z.output<typeof Delivery>;
+
+/** Who speaks: a peer, the human through a proven door, or one who only says so (contract 2). */
+export const Voice = z.enum(["peer", "human", "unverified"]);
+export type Voice = z.infer<typeof Voice>;
+
+/** A delivery as the house holds it: the record, and what only we need of it. */
+export const Held = Delivery.extend({
+  seq: z.number().int(),
+  circle: maybe,
+  item_id: maybe,
+  voice: Voice,
+  reply_to: maybe,
+  question: z.record(z.string(), z.unknown()).nullable(),
+  close_reason: maybe,
+  outcome: maybe,
+  closed_at: Instant.nullable(),
+  unproved_at: Instant.nullable(),
+  settled_at: Instant.nullable(),
+  traceparent: z.string(),
+  repeatable: z.boolean(),
+});
+export type Held = z.output<typeof Held>;
+
+/** What an ask has from the start, beyond its delivery. */
+export interface Opening {
+  readonly reply_delivery: "push" | "pull";
+  readonly origin: Readonly<Record<string, unknown>> | null;
+  readonly parent_id: string | null;
+  readonly routing: Readonly<Record<string, unknown>> | null;
+}
+
+export const notifyPeer = contract({
+  id: "delivery.notify",
+  method: "POST",
+  path: "/notify",
+  summary: "Tell a peer something that needs no reply",
+  who: "peer",
+  body: z.object({
+    from_peer: Sender,
+    to_peer: z.string(),
+    text: Text,
+    circle: Name.optional(),
+    bypass_circle: z.boolean().optional(),
+  }),
+  returns: z.object({
+    ok: z.literal(true),
+    delivery_id: z.string(),
+    delivery_state: DeliveryState,
+    delivered: z.boolean(),
+    queued: z.boolean(),
+    reason: maybe,
+    from_peer_id: maybe,
+    from_peer_name: z.string(),
+    to_peer_id: z.string(),
+    to_peer_name: z.string(),
+    mesh_session_id: maybe,
+    inbox_item_id: z.string().optional(),
+    surfaces: z.array(z.string()).optional(),
+  }),
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "peer_not_addressable",
+    "to_self",
+    "queue_full",
+  ],
+});
+export type Notify = z.output<typeof notifyPeer.body>;
+
+export const broadcast = contract({
+  id: "delivery.broadcast",
+  method: "POST",
+  path: "/broadcast",
+  summary: "Tell the agents and orchestrators of a circle; never the human",
+  who: "peer",
+  body: z.object({
+    from_peer: Sender,
+    text: Text,
+    circle: Name.optional(),
+    exclude: z.array(z.string()).default([]),
+  }),
+  returns: z.object({
+    ok: z.literal(true),
+    sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
+    skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
+    failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
+  }),
+  fails: ["ambiguous_peer"],
+});
+export type Broadcast = z.output<typeof broadcast.body>;
+
+export const Stage = z.object({
+  seq: z.number().int(),
+  stage: z.string(),
+  status: z.enum(["ok", "fail"]),
+  peer_id: maybe,
+  from_peer_id: maybe,
+  ts: Instant,
+  detail: maybe,
+});
+export type Stage = z.output<typeof Stage>;
+
+export const getTrace = contract({
+  id: "delivery.trace",
+  method: "GET",
+  path: "/traces/:trace_id",
+  summary: "The recorded stages of an ask or a notify",
+  who: "peer",
+  params: z.object({ trace_id: z.string() }),
+  returns: z.object({ trace_id: z.string(), kind: Kind, stages: z.array(Stage) }),
+  fails: ["unknown_trace"],
+});
+export type Trace = z.output<typeof getTrace.returns>;
+
+const DrainQuery = z.object({
+  peer_id: z.string().optional(),
+  pane_id: z.string().optional(),
+  tmux_socket: z.string().optional(),
+  max_results: QueryNumber.pipe(z.number().min(1)).default(50)
+    .transform((count) => Math.min(count, 500)),
+}).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
+  message: "Exactly one of peer_id and pane_id",
+});
+
+export const drainDeliveries = contract({
+  id: "delivery.drain",
+  method: "GET",
+  path: "/deliveries/pending",
+  summary: "Take what waits for a peer; settle it with a receipt within 60 s",
+  who: "peer",
+  query: DrainQuery,
+  returns: z.object({
+    deliveries: z.array(Delivery.extend({ redelivered: z.boolean() })),
+    drain_id: maybe,
+    dropped_not_addressable: z.number().int().optional(),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
+});
+
+export const settleDeliveries = contract({
+  id: "delivery.receipts",
+  method: "POST",
+  path: "/deliveries/receipts",
+  summary: "Say what became of drained deliveries",
+  who: "peer",
+  body: z.object({
+    drain_id: z.string().optional(),
+    delivery_ids: z.array(z.string()).max(500).optional(),
+    status: z.enum(["accepted", "seen", "failed", "rejected"]),
+  }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
+    message: "Name the drain_id or the delivery_ids",
+  }),
+  returns: Ok,
+  fails: ["unknown_drain", "unknown_message"],
+});
+
+export const listDeliveries = contract({
+  id: "delivery.list",
+  method: "GET",
+  path: "/deliveries",
+  summary: "Deliveries by peer and state, newest first: the conservation count as a query",
+  who: "operator",
+  query: z.object({
+    peer_id: z.string().optional(),
+    state: DeliveryState.optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
+  }),
+  returns: z.object({ deliveries: z.array(Delivery), counts: z.record(z.string(), z.number()) }),
+});
+
+export const webSocket = contract({
+  id: "delivery.ws",
+  method: "GET",
+  path: "/ws",
+  summary: "Live delivery: frames both ways (contract 4)",
+  who: "peer",
+  token: "open",
+  returns: z.void(),
+  media: "websocket",
+});

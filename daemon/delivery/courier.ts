@@ -1,0 +1,156 @@
+/** Carries what waits to agents without a socket: rung by rung, one message a peer at a time. */
+
+import type { Ground } from "kit/ground.ts";
+import type { Addressee, Parcel, Receipt, Rung } from "../agents/adapter.ts";
+import { frame, proofId } from "./framing.ts";
+import * as ledger from "./ledger.ts";
+import type { Held } from "./contract.ts";
+import type { Steps } from "./steps.ts";
+
+/** Where a peer is now, and the rungs that lead there; none when there is no way. */
+export interface Ladder {
+  addressee(peer_id: string): Addressee | undefined;
+  rungs(peer: Addressee, parcel: Parcel): readonly Rung[];
+}
+
+export interface CourierNeeds {
+  readonly ladder: Ladder;
+  /** True while a socket carries this peer's messages. */
+  connected(peer_id: string): boolean;
+  delivered(peer_id: string): void;
+}
+
+/** What became of one try: go on to the next message, or wait until something changes. */
+type Outcome = "carried" | "blocked";
+
+export class Courier {
+  readonly #ground: Ground;
+  readonly #steps: Steps;
+  readonly #needs: CourierNeeds;
+  /** The walk that is under way for each peer, and whether something came in the meantime. */
+  readonly #walks = new Map<string, { again: boolean; done: Promise<void> }>();
+  #closing = false;
+
+  constructor(ground: Ground, steps: Steps, needs: CourierNeeds) {
+    this.#ground = ground;
+    this.#steps = steps;
+    this.#needs = needs;
+  }
+
+  /** Something waits for this peer, or something changed about it. */
+  wake(peer_id: string): void {
+    if (this.#closing) return;
+    const under = this.#walks.get(peer_id);
+    if (under) return void (under.again = true);
+    if (this.#needs.connected(peer_id) || !this.#needs.ladder.addressee(peer_id)) return;
+    const walk = { again: false, done: Promise.resolve() };
+    this.#walks.set(peer_id, walk);
+    walk.done = this.#walk(peer_id, walk).catch((fault) => {
+      this.#ground.log.error("A courier failed", { peer_id, fault });
+    }).finally(() => this.#walks.delete(peer_id));
+  }
+
+  /** Tries again whoever something waits for; the heart's. */
+  beat(): void {
+    for (const peer_id of ledger.peersWaiting(this.#ground.db)) this.wake(peer_id);
+  }
+
+  /** Takes no new message; resolves when those under way have come to their end. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all([...this.#walks.values()].map(({ done }) => done));
+  }
+
+  async #walk(peer_id: string, walk: { again: boolean }): Promise<void> {
+    do {
+      walk.again = false;
+      await this.#ground.db.durable();
+      while (!this.#closing && await this.#next(peer_id) === "carried");
+    } while (walk.again && !this.#closing);
+  }
+
+  async #next(peer_id: string): Promise<Outcome> {
+    if (this.#needs.connected(peer_id)) return "blocked";
+    const [message] = ledger.queue(this.#ground.db, peer_id, 0, 1);
+    const addressee = message && this.#needs.ladder.addressee(peer_id);
+    if (!addressee) return "blocked";
+    const parcel = toParcel(message);
+    const reasons: string[] = [];
+    for (const rung of this.#needs.ladder.rungs(addressee, parcel)) {
+      const readiness = await rung.check(addressee, parcel);
+      if (!readiness.ready) {
+        reasons.push(`${rung.name}: ${readiness.reason}`);
+        continue;
+      }
+      const receipt = await this.#try(message, { addressee, parcel, rung });
+      if (receipt === undefined) return "carried";
+      if (receipt.state !== "refused") return "carried";
+      reasons.push(`${rung.name}: ${receipt.reason}`);
+    }
+    this.#say(message, reasons.join("; ") || "no_transport");
+    return "blocked";
+  }
+
+  /** One rung, once: on the disk as attempting before its first byte. */
+  async #try(
+    message: Held,
+    { addressee, parcel, rung }: { addressee: Addressee; parcel: Parcel; rung: Rung },
+  ): Promise<Receipt | undefined> {
+    const { db } = this.#ground;
+    const now = ledger.heldBySeq(db, message.seq);
+    if (now?.state !== "queued") return undefined; // It went another way while we looked.
+    const attempted = this.#steps.attempted(now, rung.name, false);
+    await db.durable();
+    const receipt = await this.#deliver(rung, addressee, parcel);
+    this.#record(attempted, receipt);
+    await db.durable();
+    if (receipt.state !== "refused") this.#needs.delivered(addressee.peer_id);
+    return receipt;
+  }
+
+  /** A rung that throws may have written: that is unclear, never a no. */
+  async #deliver(rung: Rung, peer: Addressee, parcel: Parcel): Promise<Receipt> {
+    try {
+      return await rung.deliver(peer, parcel);
+    } catch (fault) {
+      this.#ground.log.error("A rung failed", { rung: rung.name, peer_id: peer.peer_id, fault });
+      return { state: "unclear", reason: "rung_failed" };
+    }
+  }
+
+  /** Proof may have been faster than the receipt: what is further on stays. */
+  #record(attempted: Held, receipt: Receipt): void {
+    const { db, clock } = this.#ground;
+    db.transact(() => {
+      const now = ledger.heldBySeq(db, attempted.seq);
+      if (now?.state !== "attempting") {
+        if (receipt.state !== "refused") ledger.writtenOnce(db, attempted.seq, clock.now());
+        return;
+      }
+      if (receipt.state === "refused") this.#steps.refused(now, receipt.reason);
+      else if (receipt.state === "accepted") this.#steps.accepted(this.#steps.written(now));
+      else if (receipt.state === "sent") this.#steps.written(now);
+      else {
+        this.#steps.written(now, receipt.reason);
+        this.#steps.note(now, "unclear", receipt.reason);
+      }
+    });
+  }
+
+  /** Keeps the reason visible on what waits (it stays queued). */
+  #say(message: Held, reason: string): void {
+    const { db } = this.#ground;
+    if (message.reason === reason) return;
+    db.transact(() => void ledger.blocked(db, message.seq, reason));
+  }
+}
+
+export function toParcel(message: Held): Parcel {
+  return {
+    delivery_id: message.delivery_id,
+    proof_id: proofId(message),
+    kind: message.kind,
+    human: message.voice === "human",
+    framed: frame(message),
+  };
+}

@@ -1,0 +1,70 @@
+/** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
+
+import type { Held } from "./contract.ts";
+
+/** All but line feeds; a tab becomes a space before. */
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g;
+
+/** Drops C0, C1 and ESC; tabs become spaces, line endings line feeds. */
+export function printable(text: string): string {
+  return text.replaceAll(/\r\n?/g, "\n").replaceAll("\t", " ").replaceAll(CONTROLS, "");
+}
+
+/** The id by which a prompt proves this message seen: the one that its frame carries. */
+export function proofId({ kind, correlation_id, delivery_id }: Held): string {
+  return kind === "ask" && correlation_id ? correlation_id : delivery_id;
+}
+
+/** The whole text for an agent's prompt; it begins with `[mesh] `. */
+export function frame(message: Held): string {
+  return message.voice === "human" ? humanFrame(message) : peerFrame(message);
+}
+
+/** The human's word: an instruction of the user's. */
+function humanFrame(message: Held): string {
+  const { from_peer_name, to_peer_name, text } = message;
+  const head = `[mesh] @${from_peer_name} → @${to_peer_name}: ${printable(text)}`;
+  return `${head}\n${message.kind === "ask" ? hint(message) : `[mesh ${proofId(message)}]`}`;
+}
+
+/** A peer's word: data, escaped, between tags that no text can forge or close. */
+function peerFrame(message: Held): string {
+  const { kind, circle, text, voice, from_peer_name } = message;
+  const said = attributes({
+    type: kind,
+    id: proofId(message),
+    re: kind === "ack" ? message.correlation_id : message.reply_to,
+    from: `@${from_peer_name}`,
+    circle,
+    outcome: kind === "ack" ? message.outcome : null,
+    unverified: voice === "unverified" ? "true" : null,
+  });
+  const body = escape(printable(text));
+  const lines = [`[mesh] <peer-message ${said}>${body}</peer-message>`];
+  if (kind === "ask") lines.push(hint(message));
+  return lines.join("\n");
+}
+
+/** One line, under 200 characters, that says how to answer. */
+function hint({ correlation_id }: Held): string {
+  return `[mesh] Answer with the mesh tool ack(correlation_id="${correlation_id}", message=…), or ` +
+    `decline; in a shell: mesh ack ${correlation_id} "…"; mesh show ${correlation_id}`;
+}
+
+function attributes(of: Record<string, string | null>): string {
+  return Object.entries(of)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}="${escape(value ?? "").replaceAll('"', "&quot;")}"`)
+    .join(" ");
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The ids of messages that a prompt carries in our own frames: what it proves seen. */
+export function idsIn(prompt: string): string[] {
+  const ids = prompt.match(/\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g) ?? [];
+  return prompt.includes("[mesh") ? [...new Set(ids)] : [];
+}

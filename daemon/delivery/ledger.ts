@@ -1,0 +1,418 @@
+/** SQL of the ledger, the one table of messages: what was said, how it travelled, what came of it. */
+
+import { z } from "zod";
+import { rowOf } from "kit/rows.ts";
+import type { Database } from "kit/sqlite.ts";
+import { Ask } from "../asks/contract.ts";
+import { Delivery, Held, type Opening } from "./contract.ts";
+
+const HeldRow = rowOf(Held);
+const AskRow = rowOf(Ask);
+
+const DELIVERY_ID = `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
+const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
+  from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
+  state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
+  unproved_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
+  from messages`;
+const ASK = `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
+  text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
+  ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
+  close_reason, outcome, reply, coalesce(reply_attachments, '[]') as reply_attachments, responder,
+  created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
+  from messages`;
+
+/** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
+export function identOf(id: string): string {
+  return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
+}
+
+const INSERT = `insert into messages
+  (ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name,
+   circle, text, attachments, voice, reply_to, question, traceparent, state, rung, repeatable,
+   attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
+   ask_state, reply_delivery, origin, parent_id, routing)
+  values
+  (:ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
+   :to_peer_name, :circle, :text, :attachments, :voice, :reply_to, :question, :traceparent, :state,
+   :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
+   :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
+
+/** Writes a message down; its number in the ledger. */
+export function insert(db: Database, message: Omit<Held, "seq">, opening?: Opening): number {
+  const { origin = null, parent_id = null, routing = null } = opening ?? {};
+  return db.insert(INSERT, {
+    ident: identOf(message.delivery_id),
+    kind: message.kind,
+    correlation_id: message.correlation_id,
+    item_id: message.item_id,
+    from_peer_id: message.from_peer_id,
+    from_peer_name: message.from_peer_name,
+    to_peer_id: message.to_peer_id,
+    to_peer_name: message.to_peer_name,
+    circle: message.circle,
+    text: message.text,
+    attachments: message.attachments.length === 0 ? "[]" : JSON.stringify(message.attachments),
+    voice: message.voice,
+    reply_to: message.reply_to,
+    question: message.question && JSON.stringify(message.question),
+    traceparent: message.traceparent,
+    state: message.state,
+    rung: message.rung,
+    repeatable: message.repeatable ? 1 : 0,
+    attempts: message.attempts,
+    created_at: message.created_at,
+    attempted_at: message.attempted_at,
+    accepted_at: message.accepted_at,
+    expires_at: message.expires_at,
+    close_reason: message.close_reason,
+    outcome: message.outcome,
+    ask_state: opening ? "open" : null,
+    reply_delivery: opening?.reply_delivery ?? null,
+    origin: origin && JSON.stringify(origin),
+    parent_id,
+    routing: routing && JSON.stringify(routing),
+  });
+}
+
+export function held(db: Database, delivery_id: string): Held | undefined {
+  return db.get(HeldRow, `${HELD} where ident = :ident`, { ident: identOf(delivery_id) });
+}
+
+export function heldBySeq(db: Database, seq: number): Held | undefined {
+  return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
+}
+
+const Step = z.object({ seq: z.number(), to_peer_id: z.string(), state: Delivery.shape.state });
+
+/** The little that a receipt needs to know. */
+export function stateOf(db: Database, delivery_id: string) {
+  return db.get(Step, "select seq, to_peer_id, state from messages where ident = :ident", {
+    ident: identOf(delivery_id),
+  });
+}
+
+/** What waits for a peer, oldest first, after `after`. */
+export function queue(db: Database, to_peer_id: string, after: number, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where live = 1 and to_peer_id = :to_peer_id and state = 'queued' and seq > :after
+     order by seq limit :limit`,
+    { to_peer_id, after, limit },
+  );
+}
+
+const Count = z.object({ count: z.number() });
+
+/** How many asks and notes wait for a peer; stops counting at `limit`. */
+export function waitingCount(db: Database, to_peer_id: string, limit: number): number {
+  const found = db.get(
+    Count,
+    `select count(*) as count from (
+       select 1 from messages
+       where live = 1 and to_peer_id = :to_peer_id and waiting and kind in ('ask', 'notify')
+       limit :limit)`,
+    { to_peer_id, limit },
+  );
+  return found?.count ?? 0;
+}
+
+const PeerId = z.object({ to_peer_id: z.string() });
+
+/** Peers for whom something is queued. */
+export function peersWaiting(db: Database): string[] {
+  return db.all(
+    PeerId,
+    "select distinct to_peer_id from messages where live = 1 and state = 'queued'",
+  ).map(({ to_peer_id }) => to_peer_id);
+}
+
+// Steps of a delivery. Which of them may follow which is the machine's to say, not SQL's.
+
+export function attempt(
+  db: Database,
+  { seq, rung, repeatable, at }: {
+    seq: number;
+    rung: string;
+    repeatable: boolean;
+    at: number;
+  },
+): void {
+  db.run(
+    `update messages set state = 'attempting', rung = :rung, repeatable = :repeatable,
+       attempts = attempts + 1, attempted_at = :at, reason = null where seq = :seq`,
+    { seq, rung, repeatable: repeatable ? 1 : 0, at },
+  );
+}
+
+export function written(db: Database, seq: number, at: number, reason: string | null): void {
+  db.run(
+    "update messages set state = 'sent', sent_at = :at, reason = :reason where seq = :seq",
+    { seq, at, reason },
+  );
+}
+
+/** A frame went out; a receipt that was faster stands. */
+export function writtenOnce(db: Database, seq: number, at: number): number {
+  return db.run(
+    `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
+     where seq = :seq and sent_at is null`,
+    { seq, at },
+  );
+}
+
+export function accepted(db: Database, seq: number, at: number): void {
+  db.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
+}
+
+export function seen(db: Database, seq: number, at: number): void {
+  db.run(
+    "update messages set state = 'seen', seen_at = :at, named_at = :at where seq = :seq",
+    { seq, at },
+  );
+}
+
+export function requeue(db: Database, seq: number, reason: string | null): void {
+  db.run("update messages set state = 'queued', reason = :reason where seq = :seq", {
+    seq,
+    reason,
+  });
+}
+
+/** Why a message still waits. */
+export function blocked(db: Database, seq: number, reason: string): number {
+  return db.run(
+    "update messages set reason = :reason where seq = :seq and reason is not :reason",
+    { seq, reason },
+  );
+}
+
+export function settle(
+  db: Database,
+  { seq, state, reason, at }: {
+    seq: number;
+    state: "failed" | "expired" | "dropped";
+    reason: string;
+    at: number;
+  },
+): void {
+  db.run(
+    "update messages set state = :state, reason = :reason, settled_at = :at where seq = :seq",
+    { seq, state, reason, at },
+  );
+}
+
+const Dropped = z.object({ seq: z.number() });
+
+/** Drops all that is queued for a peer; what went. */
+export function dropQueue(db: Database, to_peer_id: string, reason: string, at: number) {
+  return db.all(
+    Dropped,
+    `update messages set state = 'dropped', reason = :reason, settled_at = :at
+     where live = 1 and to_peer_id = :to_peer_id and state = 'queued'
+     returning seq`,
+    { to_peer_id, reason, at },
+  );
+}
+
+/** Messages whose bytes went out without a proof: they stay sent, and the trace says so. */
+export function markUnproved(db: Database, before: number, at: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where live = 1 and unproved and unproved_at is null and sent_at < :before limit 500`,
+    { before },
+  ).filter(({ seq }) =>
+    db.run("update messages set unproved_at = :at where seq = :seq", { seq, at }) > 0
+  );
+}
+
+/** What was sent to a peer and never proved, oldest first. */
+export function unproved(db: Database, to_peer_id: string, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where live = 1 and to_peer_id = :to_peer_id and unproved and unproved_at is not null
+     order by seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
+export function named(db: Database, seq: number, at: number): void {
+  db.run("update messages set named_at = :at where seq = :seq", { seq, at });
+}
+
+/** What is past its time and still waits. */
+export function overdue(db: Database, now: number, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where live = 1 and waiting and expires_at <= :now limit :limit`,
+    { now, limit },
+  );
+}
+
+/** What went out and was never receipted by its end: it stays sent, and is not sent again. */
+export function stopRepeating(db: Database, seq: number): void {
+  db.run("update messages set repeatable = 0 where seq = :seq", { seq });
+}
+
+/** What was being attempted, or sent and may be repeated, under one rung (or any). */
+export function unfinished(db: Database, to_peer_id: string | null, rung: string | null): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where live = 1 and waiting and state <> 'queued'
+       and (:to_peer_id is null or to_peer_id = :to_peer_id) and (:rung is null or rung = :rung)
+     order by seq`,
+    { to_peer_id, rung },
+  );
+}
+
+export function deliveries(
+  db: Database,
+  filter: { peer_id: string | null; state: string | null; limit: number },
+): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where (:peer_id is null or to_peer_id = :peer_id)
+       and (:state is null or state = :state)
+     order by seq desc limit :limit`,
+    filter,
+  );
+}
+
+const StateCount = z.object({ state: z.string(), count: z.number() });
+
+/** The conservation count: how many messages are in each state. */
+export function counts(db: Database): { state: string; count: number }[] {
+  return db.all(StateCount, "select state, count(*) as count from messages group by state");
+}
+
+/** Unusual stages have rows of their own; the usual ones are columns. */
+export function note(
+  db: Database,
+  { delivery_id, stage, ts, detail }: {
+    delivery_id: string;
+    stage: string;
+    ts: number;
+    detail: string | null;
+  },
+): void {
+  db.run(
+    `insert into stages (ident, stage, status, ts, detail)
+     values (:ident, :stage, 'fail', :ts, :detail)`,
+    { ident: identOf(delivery_id), stage, ts, detail },
+  );
+}
+
+const Note = z.object({
+  stage: z.string(),
+  status: z.enum(["ok", "fail"]),
+  ts: z.number(),
+  detail: z.string().nullable(),
+});
+
+export function notes(db: Database, ident: string) {
+  return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
+    ident,
+  });
+}
+
+// What an ask is beyond its delivery. The asks desk decides; these are its statements.
+
+export function ask(db: Database, correlation_id: string): Ask | undefined {
+  return db.get(AskRow, `${ASK} where ident = :ident and kind = 'ask'`, {
+    ident: correlation_id.startsWith("ask-") ? identOf(correlation_id) : "",
+  });
+}
+
+export function openTo(db: Database, to_peer_id: string): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where live = 1 and to_peer_id = :to_peer_id and ask_state = 'open' order by seq`,
+    { to_peer_id },
+  );
+}
+
+export function openFrom(
+  db: Database,
+  { peer_id, name }: { peer_id: string | null; name: string },
+): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where live = 1 and ask_state = 'open'
+       and iif(:peer_id is null, from_peer_id is null and from_peer_name = :name,
+               from_peer_id = :peer_id)
+     order by seq`,
+    { peer_id, name },
+  );
+}
+
+const Pending = z.object({ count: z.number(), oldest: z.number().nullable() });
+
+export function pendingOf(db: Database, to_peer_id: string) {
+  const found = db.get(
+    Pending,
+    `select count(*) as count, min(created_at) as oldest from messages
+     where live = 1 and to_peer_id = :to_peer_id and ask_state = 'open'`,
+    { to_peer_id },
+  );
+  return found ?? { count: 0, oldest: null };
+}
+
+const Page = rowOf(Ask.extend({ seq: z.number() }));
+
+export function asks(
+  db: Database,
+  page: {
+    readonly state: string | null;
+    readonly peer_id: string | null;
+    readonly before: number;
+    readonly limit: number;
+  },
+) {
+  return db.all(
+    Page,
+    `select * from (${ASK.replace("select ", "select seq, ")} where kind = 'ask')
+     where (:state is null or state = :state) and seq < :before
+       and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
+     order by seq desc limit :limit`,
+    { ...page },
+  );
+}
+
+export function closeAsk(db: Database, closed: Ask, at: number): void {
+  db.run(
+    `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
+       reply = :reply, reply_attachments = :reply_attachments, answer = :answer,
+       responder = :responder, closed_at = :at
+     where ident = :ident`,
+    {
+      ident: identOf(closed.correlation_id),
+      close_reason: closed.close_reason,
+      outcome: closed.outcome,
+      reply: closed.reply,
+      reply_attachments: JSON.stringify(closed.reply_attachments),
+      answer: closed.answer && JSON.stringify(closed.answer),
+      responder: closed.responder,
+      at,
+    },
+  );
+}
+
+export function pull(db: Database, correlation_id: string): void {
+  db.run("update messages set reply_delivery = 'pull' where ident = :ident", {
+    ident: identOf(correlation_id),
+  });
+}
+
+/** Open asks, not to the human, that were opened before `before`. */
+export function stale(
+  db: Database,
+  of: { before: number; human_id: string | null; limit: number },
+): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where live = 1 and ask_state = 'open' and created_at < :before
+       and to_peer_id is not :human_id
+     limit :limit`,
+    of,
+  );
+}

@@ -1,0 +1,139 @@
+/** Notes and broadcasts: what needs no reply. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Address, Role } from "../peers/contract.ts";
+import type { Broadcast, Held, Notify } from "./contract.ts";
+import type { Delivery } from "./delivery.ts";
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+export interface NotesNeeds {
+  readonly directory: {
+    sender(argument: string): Sender;
+    target(
+      argument: string,
+      scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
+    ): Address;
+    /** Agents and orchestrators of a circle that are not retired. */
+    members(circle: string): Address[];
+  };
+  take(message: Held): { item_id: string; surfaces: string[] };
+}
+
+/** How a note came in. */
+export interface Manner {
+  readonly proven_human: boolean;
+  readonly traceparent?: string | undefined;
+}
+
+export class Notes {
+  readonly #ground: Ground;
+  readonly #delivery: Delivery;
+  readonly #needs: NotesNeeds;
+
+  constructor(ground: Ground, delivery: Delivery, needs: NotesNeeds) {
+    this.#ground = ground;
+    this.#delivery = delivery;
+    this.#needs = needs;
+  }
+
+  notify(body: Notify, manner: Manner) {
+    const { db, events } = this.#ground;
+    const { directory } = this.#needs;
+    return db.transact(() => {
+      const from = directory.sender(body.from_peer);
+      const { circle, bypass_circle = false } = body;
+      const to = directory.target(body.to_peer, {
+        ...(circle && { circle }),
+        bypass_circle,
+        caller: from,
+      });
+      const ticket = this.#delivery.send({
+        kind: "notify",
+        from,
+        to,
+        voice: voiceOf(from, manner),
+        text: body.text,
+        circle: from.circle ?? to.circle,
+        traceparent: manner.traceparent,
+      });
+      const inbox = to.role === "human" ? this.#needs.take(ticket.message) : undefined;
+      events.append("notification", {
+        delivery_id: ticket.message.delivery_id,
+        from_peer_id: from.peer_id,
+        from: from.name,
+        to_peer_id: to.peer_id,
+        to: to.name,
+        delivery_state: ticket.state,
+      });
+      return { ticket, from, to, inbox };
+    });
+  }
+
+  /** To every agent and orchestrator of the sender's circle, or of the one given; never the human. */
+  broadcast(body: Broadcast, manner: Manner) {
+    const { db, events } = this.#ground;
+    const { directory } = this.#needs;
+    return db.transact(() => {
+      const from = directory.sender(body.from_peer);
+      const circle = body.circle ?? from.circle ?? "default";
+      const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
+      const skipped: { peer_id: string; reason: string }[] = [];
+      const failed: { peer_id: string; error: string }[] = [];
+      for (const to of directory.members(circle)) {
+        const { peer_id, name } = to;
+        if (peer_id === from.peer_id) continue;
+        const reason = reasonToSkip(to, body.exclude);
+        if (reason) {
+          skipped.push({ peer_id, reason });
+          continue;
+        }
+        const sent = this.#sendOne(to, from, { body, manner, circle });
+        if (typeof sent === "string") failed.push({ peer_id, error: sent });
+        else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
+      }
+      events.append("broadcast", {
+        from_peer_id: from.peer_id,
+        from: from.name,
+        sent_to: sent_to.length,
+      });
+      return { ok: true as const, sent_to, skipped, failed };
+    });
+  }
+
+  /** One copy; a full queue fails that copy alone. */
+  #sendOne(
+    to: Address,
+    from: Sender,
+    { body, manner, circle }: { body: Broadcast; manner: Manner; circle: string },
+  ): Held | string {
+    try {
+      const { traceparent } = manner;
+      const voice = voiceOf(from, manner);
+      const said = { from, to, voice, text: body.text, circle, traceparent };
+      return this.#delivery.send({ kind: "broadcast", ...said }).message;
+    } catch (fault) {
+      if (fault instanceof Problem && fault.code === "queue_full") return fault.code;
+      throw fault;
+    }
+  }
+}
+
+function voiceOf(from: Sender, { proven_human }: Manner): Held["voice"] {
+  if (from.role !== "human") return "peer";
+  return proven_human ? "human" : "unverified";
+}
+
+function reasonToSkip(to: Address, exclude: readonly string[]): string | undefined {
+  if (exclude.includes(to.peer_id) || exclude.includes(to.name)) return "excluded";
+  if (!to.addressable) return "peer_not_addressable";
+  if (to.status === "offline") return "offline";
+  return undefined;
+}

@@ -1,0 +1,77 @@
+/** The delivery room's contracts, each met by its verb. */
+
+import { OK } from "kit/contract.ts";
+import type { Ground } from "kit/ground.ts";
+import { type Caller, rawRoute, type Route, route } from "kit/route.ts";
+import * as contracts from "./contract.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Drains } from "./drains.ts";
+import type { Notes } from "./notes.ts";
+import { traceOf } from "./traces.ts";
+
+/** What the routes need to know of whoever calls. */
+export interface DeliveryDoors {
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  findId(argument: string): string;
+  onPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string };
+  /** Turns a request into a live `/ws` connection. */
+  upgrade(request: Request, caller: Caller): Response;
+}
+
+export interface DeliveryParts {
+  readonly ground: Ground;
+  readonly delivery: Delivery;
+  readonly notes: Notes;
+  readonly drains: Drains;
+}
+
+export function deliveryRoutes(parts: DeliveryParts, doors: DeliveryDoors): Route[] {
+  const { ground, delivery, notes, drains } = parts;
+  const manner = (caller: Caller, headers: Headers) => ({
+    proven_human: doors.provenHuman(caller, headers),
+    traceparent: headers.get("traceparent") ?? undefined,
+  });
+  return [
+    route(contracts.notifyPeer, ({ body, caller, headers }) => {
+      const { ticket, from, to, inbox } = notes.notify(body, manner(caller, headers));
+      return () => ({
+        ...OK,
+        delivery_id: ticket.message.delivery_id,
+        delivery_state: ticket.state,
+        delivered: ticket.state === "accepted" || ticket.state === "seen",
+        queued: ticket.state === "queued",
+        reason: ticket.message.reason,
+        from_peer_id: from.peer_id,
+        from_peer_name: from.name,
+        to_peer_id: to.peer_id,
+        to_peer_name: to.name,
+        mesh_session_id: to.mesh_session_id,
+        ...(inbox && { inbox_item_id: inbox.item_id, surfaces: inbox.surfaces }),
+      });
+    }),
+    route(contracts.broadcast, ({ body, caller, headers }) => {
+      return notes.broadcast(body, manner(caller, headers));
+    }),
+    route(contracts.getTrace, ({ params }) => traceOf(ground, params.trace_id)),
+    route(contracts.drainDeliveries, ({ query }) => {
+      const { peer_id, pane_id, tmux_socket, max_results } = query;
+      const found = pane_id
+        ? doors.onPane(pane_id, tmux_socket).peer_id
+        : doors.findId(peer_id ?? "");
+      return drains.take(found, max_results);
+    }),
+    route(contracts.settleDeliveries, ({ body }) => {
+      drains.settle(body);
+      return OK;
+    }),
+    route(contracts.listDeliveries, ({ query }) => ({
+      deliveries: delivery.list({
+        peer_id: query.peer_id ? doors.findId(query.peer_id) : null,
+        state: query.state ?? null,
+        limit: query.limit,
+      }),
+      counts: delivery.counts(),
+    })),
+    rawRoute(contracts.webSocket, (request, caller) => doors.upgrade(request, caller)),
+  ];
+}

@@ -1,0 +1,122 @@
+/** Every step of every delivery: checked against the machine, written, told. Nothing else steps. */
+
+import type { Ground } from "kit/ground.ts";
+import type { DeliveryState, Held, RungName } from "./contract.ts";
+import * as ledger from "./ledger.ts";
+import { type DeliveryEvent, deliveryMachine } from "./machine.ts";
+import type { z } from "zod";
+
+type State = z.infer<typeof DeliveryState>;
+
+/** What of a delivery must be known to step it. */
+export type Stepped = Pick<Held, "seq" | "delivery_id" | "to_peer_id" | "state" | "rung">;
+
+/** What counts deliveries, for `/metrics`. */
+export interface Meter {
+  stepped(state: State): void;
+}
+
+export class Steps {
+  readonly #ground: Ground;
+  readonly #meter: Meter;
+
+  constructor(ground: Ground, meter: Meter) {
+    this.#ground = ground;
+    this.#meter = meter;
+  }
+
+  /** The rung is on the disk before its first byte goes out. */
+  attempted<M extends Stepped>(message: M, rung: RungName, repeatable: boolean): M {
+    const { db, clock } = this.#ground;
+    const at = clock.now();
+    return this.#step({ ...message, rung }, "attempted", ({ seq }) => {
+      ledger.attempt(db, { seq, rung, repeatable, at });
+    });
+  }
+
+  /** A definite no: not a byte went out. */
+  refused<M extends Stepped>(message: M, reason: string): M {
+    return this.#step(message, "refused", ({ seq }) => {
+      ledger.requeue(this.#ground.db, seq, reason);
+    });
+  }
+
+  /** Bytes went out; `reason` says why more is not known, where something was odd. */
+  written<M extends Stepped>(message: M, reason: string | null = null): M {
+    const { db, clock } = this.#ground;
+    return this.#step(message, "written", ({ seq }) => {
+      ledger.written(db, seq, clock.now(), reason);
+    });
+  }
+
+  /** Back to the queue, with the same id: only where the receiver drops repeats. */
+  repeated<M extends Stepped>(message: M, reason: string | null): M {
+    return this.#step(message, "repeated", ({ seq }) => {
+      ledger.requeue(this.#ground.db, seq, reason);
+    });
+  }
+
+  /** The receiver said so. Late and doubled receipts change nothing. */
+  accepted(message: Stepped): boolean {
+    const { db, clock } = this.#ground;
+    if (!deliveryMachine.takes(message.state, "accepted")) return false;
+    this.#step(message, "accepted", ({ seq }) => ledger.accepted(db, seq, clock.now()));
+    return true;
+  }
+
+  /** The agent's own prompt held the id. */
+  seen(message: Stepped): boolean {
+    const { db, clock } = this.#ground;
+    if (!deliveryMachine.takes(message.state, "seen")) return false;
+    this.#step(message, "seen", ({ seq }) => ledger.seen(db, seq, clock.now()));
+    return true;
+  }
+
+  rejected<M extends Stepped>(message: M, reason: string): M {
+    return this.#end(message, "rejected", "failed", reason);
+  }
+
+  expired<M extends Stepped>(message: M, reason: string): M {
+    return this.#end(message, "expired", "expired", reason);
+  }
+
+  dropped<M extends Stepped>(message: M, reason: string): M {
+    return this.#end(message, "dropped", "dropped", reason);
+  }
+
+  /** An unusual stage of a trace that no column holds. */
+  note(message: Pick<Held, "delivery_id">, stage: string, detail: string | null): void {
+    const { db, clock } = this.#ground;
+    db.transact(() => {
+      ledger.note(db, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
+    });
+  }
+
+  #end<M extends Stepped>(
+    message: M,
+    on: DeliveryEvent,
+    state: "failed" | "expired" | "dropped",
+    reason: string,
+  ): M {
+    const { db, clock } = this.#ground;
+    return this.#step(message, on, ({ seq }) => {
+      ledger.settle(db, { seq, state, reason, at: clock.now() });
+    });
+  }
+
+  #step<M extends Stepped>(message: M, on: DeliveryEvent, write: (message: M) => void): M {
+    const stepped: M = { ...message, state: deliveryMachine.step(message.state, on) };
+    this.#ground.db.transact(() => {
+      write(stepped);
+      this.say(stepped);
+    });
+    return stepped;
+  }
+
+  /** Tells the state that a delivery has reached to those who listen now. */
+  say({ delivery_id, to_peer_id, state, rung }: Stepped): void {
+    const { db, events } = this.#ground;
+    events.step({ delivery_id, to_peer_id, state, rung });
+    db.afterCommit(() => this.#meter.stepped(state));
+  }
+}

@@ -1,0 +1,58 @@
+/** A trace, read off the columns of a message: nothing is stored twice to be told. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Held, Stage, Trace } from "./contract.ts";
+import * as ledger from "./ledger.ts";
+
+type Told = Omit<Stage, "seq">;
+
+/** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in their order. */
+export function traceOf({ db }: Ground, trace_id: string): Trace {
+  const message = ledger.held(db, trace_id);
+  if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
+    throw new Problem("unknown_trace", { trace_id });
+  }
+  const notes = ledger.notes(db, ledger.identOf(trace_id)).map((note) => ({
+    ...note,
+    peer_id: message.to_peer_id,
+    from_peer_id: message.from_peer_id,
+  }));
+  const stages = [...steps(message), ...notes];
+  stages.sort((a, b) => a.ts - b.ts);
+  return {
+    trace_id,
+    kind: message.kind,
+    stages: stages.map((stage, index) => ({ seq: index + 1, ...stage })),
+  };
+}
+
+function steps(message: Held): Told[] {
+  const { state, rung, reason } = message;
+  const at = (stage: string, ts: number | null, detail: string | null = null): Told[] =>
+    ts === null ? [] : [{
+      stage,
+      status: ["failed", "expired", "dropped", "unproved"].includes(stage) ? "fail" : "ok",
+      peer_id: message.to_peer_id,
+      from_peer_id: message.from_peer_id,
+      ts,
+      detail,
+    }];
+  const closed = message.kind === "ask" ? message.closed_at : null;
+  const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
+    message.close_reason ?? "",
+  );
+  return [
+    ...at("created", message.created_at),
+    ...at("resolved", message.created_at, message.to_peer_name),
+    ...at("queued", message.created_at, state === "queued" ? reason : null),
+    ...at("attempting", message.attempted_at, rung),
+    ...at("sent", message.sent_at, state === "sent" ? reason : null),
+    ...at("accepted", message.accepted_at),
+    ...at("seen", message.seen_at),
+    ...at("unproved", message.seen_at === null ? message.unproved_at : null),
+    ...at(state, message.settled_at, reason),
+    ...at("acked", acked ? closed : null, message.close_reason),
+    ...at("closed", closed, message.close_reason),
+  ];
+}

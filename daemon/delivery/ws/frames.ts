@@ -1,0 +1,129 @@
+/** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
+
+import { z } from "zod";
+import { Name, Text } from "kit/contract.ts";
+import type { ProblemBody } from "kit/problem.ts";
+import { Role, TurnState } from "../../peers/contract.ts";
+
+export const FRAME_BYTES_MAX = 1_048_576;
+
+export const Capability = z.enum(["delivery_receipts", "inbox_surface", "thread_steering"]);
+
+export const Connect = z.object({
+  type: z.literal("connect"),
+  display_name: z.string(),
+  circle: Name.optional(),
+  backend: z.string(),
+  path: z.string().max(4096).optional(),
+  role: Role.default("agent"),
+  peer_id: z.string().optional(),
+  birth_certificate: z.string().optional(),
+  agent_pid: z.number().int().positive().optional(),
+  auth_token: z.string().optional(),
+  /** Capabilities that we do not know are a newer client's, and are ignored. */
+  capabilities: z.array(z.string()).default([]),
+  model: z.string().max(255).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+export type Connect = z.output<typeof Connect>;
+
+const DeliveryAck = z.object({
+  type: z.literal("delivery_ack"),
+  delivery_id: z.string(),
+  status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
+  detail: z.string().max(4096).optional(),
+  surface_ref: z.union([z.string(), z.number()]).transform(String).nullish(),
+  surface_refs: z.array(z.union([z.string(), z.number()]).transform(String)).max(1000).nullish(),
+  error_class: z.string().max(255).nullish(),
+});
+export type DeliveryAck = z.output<typeof DeliveryAck>;
+
+const Status = z.object({
+  type: z.literal("status"),
+  status: z.enum(["online", "busy"]),
+  turn_state: TurnState.optional(),
+});
+
+const ChatTurn = z.object({
+  type: z.literal("chat_turn"),
+  role: z.enum(["user", "assistant"]),
+  text: Text,
+  turn_id: z.string().max(255).optional(),
+});
+
+const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
+
+/** A verb carries the fields of its route; the session is the sender. */
+const verb = <T extends string>(type: T) =>
+  z.looseObject({ type: z.literal(type), request_id: z.string().max(255) });
+
+export const Inbound = z.discriminatedUnion("type", [
+  DeliveryAck,
+  Status,
+  ChatTurn,
+  Pong,
+  verb("ask"),
+  verb("notify"),
+  verb("ack"),
+  verb("decline"),
+]);
+export type Inbound = z.output<typeof Inbound>;
+export type Verb = Extract<Inbound, { request_id: string }>;
+
+interface FromPeer {
+  delivery_id: string;
+  from_peer: string;
+  from_peer_id: string | null;
+}
+
+interface Said extends FromPeer {
+  to_peer: string;
+  to_peer_id: string;
+  text: string;
+  attachments?: string[];
+  traceparent: string;
+}
+
+export type Outbound =
+  | {
+    type: "connected";
+    peer_id: string;
+    display_name: string;
+    mesh_session_id: string | null;
+    server_version: string;
+  }
+  | (Said & {
+    type: "ask";
+    correlation_id: string;
+    reply_to?: string;
+    question?: Record<string, unknown>;
+  })
+  | (Said & { type: "notify" })
+  | (Said & { type: "broadcast" })
+  | (FromPeer & {
+    type: "ack";
+    correlation_id: string | null;
+    close_reason: string | null;
+    outcome: string | null;
+    text: string | null;
+    attachments?: string[];
+  })
+  | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
+  | { type: "ping"; ping_id: string }
+  | { type: "error"; error: string; detail: string }
+  | ({ type: "result"; request_id: string } & (Record<string, unknown> | ProblemBody));
+
+/** Why we close a socket (contract 4). */
+export const CLOSE = {
+  not_connect: 4000,
+  unauthorized: 4001,
+  bad_field: 4002,
+  identity_not_proven: 4003,
+  peer_retired: 4004,
+  too_many_bad_frames: 4008,
+  superseded: 4009,
+  no_pong: 4010,
+  too_slow: 4013,
+  going_away: 1001,
+} as const;
+export type CloseReasonCode = keyof typeof CLOSE;

@@ -1,0 +1,120 @@
+/** One live `/ws` connection: its line, its bound, its end. It decides nothing about messages. */
+
+import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
+import type { Held } from "../contract.ts";
+
+/** The other end of a socket, as little of it as a session needs. */
+export interface Line {
+  readonly open: boolean;
+  /** Bytes handed over and not yet taken by the network. */
+  readonly buffered: number;
+  send(text: string): void;
+  close(code: number, reason: string): void;
+}
+
+/** What a client may leave untaken before it is cut off as too slow. */
+export const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
+export const PING_EVERY_MS = 20_000;
+const PINGS_UNANSWERED_MAX = 2;
+const BAD_FRAMES_MAX = 20;
+const BAD_FRAMES_WINDOW_MS = 60_000;
+
+export interface Identity {
+  readonly peer_id: string;
+  readonly display_name: string;
+  readonly receipts: boolean;
+  /** The name of the inbox surface that this connection is; null when it is none. */
+  readonly surface: string | null;
+}
+
+export class Session {
+  readonly #line: Line;
+  readonly identity: Identity;
+  /** True once the queue was replayed: new messages go straight out. */
+  flowing = false;
+  #pinged_at: number;
+  #unanswered = 0;
+  #pings = 0;
+
+  constructor(line: Line, identity: Identity, now: number) {
+    this.#line = line;
+    this.identity = identity;
+    this.#pinged_at = now;
+  }
+
+  get peer_id(): string {
+    return this.identity.peer_id;
+  }
+
+  get open(): boolean {
+    return this.#line.open;
+  }
+
+  /** Hands a frame to the network; false when there is no line to hand it to. */
+  send(frame: Outbound): boolean {
+    if (!this.#line.open) return false;
+    if (this.#line.buffered > OUTGOING_BYTES_MAX) {
+      this.end("too_slow");
+      return false;
+    }
+    this.#line.send(JSON.stringify(frame));
+    return true;
+  }
+
+  heard(): void {
+    this.#unanswered = 0;
+  }
+
+  /** Asks for a sign of life when it is time; ends when two were not answered. */
+  beat(now: number): void {
+    if (now - this.#pinged_at < PING_EVERY_MS) return;
+    if (this.#unanswered >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
+    this.#pinged_at = now;
+    this.#unanswered++;
+    this.send({ type: "ping", ping_id: String(++this.#pings) });
+  }
+
+  end(why: CloseReasonCode): void {
+    if (this.#line.open) this.#line.close(CLOSE[why], why);
+  }
+}
+
+/** Counts bad frames: 20 a minute are too many. */
+export class Patience {
+  #since = 0;
+  #count = 0;
+
+  /** Whether one more bad frame at `now` is one too many. */
+  spent(now: number): boolean {
+    if (now - this.#since > BAD_FRAMES_WINDOW_MS) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    return ++this.#count >= BAD_FRAMES_MAX;
+  }
+}
+
+/** A message as its frame (contract 4). */
+export function toFrame(message: Held): Outbound {
+  const { kind, delivery_id, correlation_id, attachments } = message;
+  const from = { from_peer: message.from_peer_name, from_peer_id: message.from_peer_id };
+  const also = attachments.length > 0 ? { attachments } : {};
+  if (kind === "ack") {
+    const { close_reason, outcome, text } = message;
+    const said = { correlation_id, close_reason, outcome, text: text === "" ? null : text };
+    return { type: "ack", delivery_id, ...from, ...said, ...also };
+  }
+  const { text, traceparent } = message;
+  const to = { to_peer: message.to_peer_name, to_peer_id: message.to_peer_id };
+  const said = { delivery_id, ...from, ...to, text, traceparent, ...also };
+  if (kind === "ask" && correlation_id) {
+    return {
+      type: "ask",
+      correlation_id,
+      ...said,
+      ...(message.reply_to && { reply_to: message.reply_to }),
+      ...(message.question && { question: message.question }),
+    };
+  }
+  return { type: kind === "broadcast" ? "broadcast" : "notify", ...said };
+}

@@ -1,0 +1,154 @@
+/** Who is connected over `/ws`, and the flow of the queue to them. Owns every open session. */
+
+import type { Ground } from "kit/ground.ts";
+import * as ledger from "../ledger.ts";
+import type { Held } from "../contract.ts";
+import type { Steps } from "../steps.ts";
+import type { DeliveryAck, Outbound } from "./frames.ts";
+import { type Session, toFrame } from "./session.ts";
+
+/** How many waiting messages are replayed in one turn. */
+const REPLAY_BATCH = 100;
+
+/** A message on its way, as the one who sent it may look at it. */
+export interface Ticket {
+  readonly message: Held;
+  /** What is known of it now; rises as its frame goes out. */
+  state: Held["state"];
+}
+
+export class Sockets {
+  readonly #ground: Ground;
+  readonly #steps: Steps;
+  readonly #sessions = new Map<string, Session>();
+  readonly #toFrame: (message: Held) => Outbound | undefined;
+  /** Frames that went out in this turn and are not yet marked as sent. */
+  #written: Held[] = [];
+
+  constructor(
+    ground: Ground,
+    steps: Steps,
+    toItemFrame: (message: Held) => Outbound | undefined,
+  ) {
+    this.#ground = ground;
+    this.#steps = steps;
+    this.#toFrame = (message) =>
+      message.kind === "inbox_item" ? toItemFrame(message) : toFrame(message);
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  of(peer_id: string): Session | undefined {
+    return this.#sessions.get(peer_id);
+  }
+
+  /** Names of the inbox surfaces that are connected. */
+  surfaces(): Session[] {
+    return [...this.#sessions.values()].filter(({ identity }) => identity.surface !== null);
+  }
+
+  /** A session that may be handed a new message at once, or nothing. */
+  flowing(peer_id: string): Session | undefined {
+    const session = this.#sessions.get(peer_id);
+    return session?.flowing && session.open ? session : undefined;
+  }
+
+  /** Takes a session in; an older one of the same peer ends. Its queue is replayed. */
+  attach(session: Session): void {
+    const older = this.#sessions.get(session.peer_id);
+    this.#sessions.set(session.peer_id, session);
+    if (older && older !== session) {
+      this.#recall(older.peer_id);
+      older.end("superseded");
+    }
+    this.replay(session);
+  }
+
+  /** Lets a session go; false when a newer one stands in its place. */
+  detach(session: Session): boolean {
+    if (this.#sessions.get(session.peer_id) !== session) return false;
+    this.#sessions.delete(session.peer_id);
+    this.#recall(session.peer_id);
+    return true;
+  }
+
+  /** Sends what waits, oldest first, a batch a turn; then new messages flow straight through. */
+  replay(session: Session): void {
+    const { db } = this.#ground;
+    if (!session.open || this.#sessions.get(session.peer_id) !== session) return;
+    db.transact(() => {
+      const batch = ledger.queue(db, session.peer_id, 0, REPLAY_BATCH);
+      session.flowing = batch.length === 0;
+      for (const message of batch) {
+        const { receipts } = session.identity;
+        const attempted = this.#steps.attempted(message, "websocket", receipts);
+        db.afterCommit(() => this.push(session, { message: attempted, state: attempted.state }));
+      }
+      if (batch.length > 0) db.afterCommit(() => this.replay(session));
+    });
+  }
+
+  /** Writes the frame of a message that is on the disk as attempting. */
+  push(session: Session, ticket: Ticket): void {
+    const frame = this.#toFrame(ticket.message);
+    if (!frame || !session.send(frame)) return this.#refuse(ticket.message);
+    ticket.state = "sent";
+    if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
+    this.#written.push(ticket.message);
+  }
+
+  /** A client's word on a delivery. A receipt for another's message, or an unknown one, is nothing. */
+  receipt(session: Session, ack: DeliveryAck): Held | undefined {
+    const { db } = this.#ground;
+    const found = ledger.held(db, ack.delivery_id);
+    if (!found || found.to_peer_id !== session.peer_id) return undefined;
+    if (ack.status === "seen") this.#steps.seen(found);
+    else if (ack.status === "accepted" || ack.status === "pushed") this.#steps.accepted(found);
+    return found;
+  }
+
+  /** Pings who is due, replays to who waits; once a second. */
+  beat(now: number): void {
+    for (const session of this.#sessions.values()) session.beat(now);
+  }
+
+  endAll(): void {
+    for (const session of this.#sessions.values()) session.end("going_away");
+  }
+
+  /** One savepoint for all frames of a turn; receipts that were faster stand. */
+  #markWritten(): void {
+    const { db, clock } = this.#ground;
+    const written = this.#written;
+    this.#written = [];
+    const at = clock.now();
+    db.transact(() => {
+      for (const message of written) {
+        if (ledger.writtenOnce(db, message.seq, at) > 0) {
+          this.#steps.say({ ...message, state: "sent" });
+        }
+      }
+    });
+  }
+
+  /** The line was gone before a byte went out: a definite no. */
+  #refuse(message: Held): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      const now = ledger.held(db, message.delivery_id);
+      if (now?.state === "attempting") this.#steps.refused(now, "socket_closed");
+    });
+  }
+
+  /** What went out without a receipt waits again, where the client drops repeats. */
+  #recall(peer_id: string): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      for (const message of ledger.unfinished(db, peer_id, "websocket")) {
+        if (message.repeatable) this.#steps.repeated(message, "socket_closed");
+      }
+    });
+  }
+}

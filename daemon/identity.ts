@@ -1,0 +1,35 @@
+/** What the daemon knows of itself for life: its id and its keys, kept in its database. */
+
+import { z } from "zod";
+import type { Ids } from "kit/clock.ts";
+import type { Database } from "kit/sqlite.ts";
+
+const SECRET_BYTES = 32;
+
+export interface Identity {
+  /** `dm-…`: stable per machine and user. */
+  readonly daemon_id: string;
+  /** Signs birth certificates. */
+  readonly certificate_key: string;
+  /** What hooks bear: good for posting what they saw, and for nothing else. */
+  readonly hook_token: string;
+}
+
+const Row = z.object({ value: z.string() });
+
+export function readIdentity(db: Database, ids: Ids): Identity {
+  return db.transactNow(() => ({
+    daemon_id: keep(db, "daemon_id", () => ids.next("dm")),
+    certificate_key: keep(db, "certificate_key", () => ids.secret(SECRET_BYTES)),
+    hook_token: keep(db, "hook_token", () => ids.secret(SECRET_BYTES)),
+  }));
+}
+
+/** The value that was kept, or a fresh one, kept from now on. */
+function keep(db: Database, key: string, fresh: () => string): string {
+  const found = db.get(Row, "select value from meta where key = :key", { key });
+  if (found) return found.value;
+  const value = fresh();
+  db.run("insert into meta (key, value) values (:key, :value)", { key, value });
+  return value;
+}

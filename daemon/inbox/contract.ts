@@ -1,0 +1,120 @@
+/** What the world may say about the human inbox. */
+
+import { z } from "zod";
+import { contract, Instant, Ok, QueryFlag, QueryNumber } from "kit/contract.ts";
+import { Question } from "../asks/contract.ts";
+
+const maybe = z.string().nullable();
+
+export const Push = z.object({
+  surface: z.string(),
+  status: z.enum(["pending", "pushed", "failed"]),
+  surface_ref: maybe,
+  surface_refs: z.array(z.string()),
+  verified: z.boolean(),
+  error_class: maybe,
+  at: Instant,
+});
+export type Push = z.output<typeof Push>;
+
+/** What waits for the human (specification 2, contract 2). */
+export const InboxItem = z.object({
+  item_id: z.string(),
+  kind: z.enum(["ask", "notify"]),
+  from: z.string(),
+  from_peer_id: maybe,
+  correlation_id: maybe,
+  text: z.string(),
+  attachments: z.array(z.string()),
+  question: Question.nullable(),
+  read: z.boolean(),
+  read_at: Instant.nullable(),
+  read_by: maybe,
+  replied: z.boolean(),
+  replied_at: Instant.nullable(),
+  created_at: Instant,
+  pushes: z.array(Push),
+}).meta({ id: "InboxItem" });
+export type InboxItem = z.output<typeof InboxItem>;
+
+const byId = z.object({ id: z.string() });
+const surface = z.string().min(1).max(255).default("cli");
+
+export const listInbox = contract({
+  id: "inbox.list",
+  method: "GET",
+  path: "/inbox",
+  summary: "The human's inbox, newest first",
+  who: "surface",
+  query: z.object({
+    unread: QueryFlag.optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
+    surface: z.string().min(1).optional(),
+    through_ref: z.string().regex(/^\d+$/, "A decimal number").optional(),
+  }),
+  returns: z.object({
+    human: z.string(),
+    human_peer_id: z.string(),
+    items: z.array(InboxItem),
+  }),
+  fails: ["no_human"],
+});
+export type InboxQuery = z.output<typeof listInbox.query>;
+
+export const getInboxItem = contract({
+  id: "inbox.get",
+  method: "GET",
+  path: "/inbox/:id",
+  summary: "One item",
+  who: "surface",
+  params: byId,
+  returns: InboxItem,
+  fails: ["no_human", "unknown_item"],
+});
+
+export const readInboxItem = contract({
+  id: "inbox.read",
+  method: "POST",
+  path: "/inbox/:id/read",
+  summary: "Mark an item read, for every surface",
+  who: "surface",
+  params: byId,
+  body: z.object({ surface }),
+  returns: Ok,
+  fails: ["no_human", "unknown_item"],
+});
+
+const reply = {
+  surface,
+  text: z.string().max(262_144).default(""),
+  option_id: z.string().optional(),
+};
+
+export const Replied = z.object({
+  action: z.enum(["acked", "answered", "asked", "read"]),
+  correlation_id: maybe,
+});
+
+export const replyInboxItem = contract({
+  id: "inbox.reply",
+  method: "POST",
+  path: "/inbox/:id/reply",
+  summary: "Answer the item's ask, or ask its sender anew",
+  who: "surface",
+  params: byId,
+  body: z.object({ ...reply, ref: z.string().max(255).optional() }),
+  returns: Replied,
+  fails: ["no_human", "unknown_item", "unknown_option", "unknown_peer", "already_closed"],
+});
+export type InboxReply = z.output<typeof replyInboxItem.body>;
+
+export const replyByRef = contract({
+  id: "inbox.reply_by_ref",
+  method: "POST",
+  path: "/inbox/reply",
+  summary: "Answer the item that a surface rendered as a given message",
+  who: "surface",
+  body: z.object({ ...reply, surface_ref: z.string().min(1).max(255) }),
+  returns: Replied,
+  fails: ["no_human", "unknown_surface_ref", "unknown_option", "unknown_peer", "already_closed"],
+});

@@ -1,0 +1,131 @@
+/** The daemon as a process: one for each state directory, from its lock to its last commit. */
+
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Log } from "kit/log.ts";
+import { agentsOf } from "./agents/outside.ts";
+import { Daemon, systemGround } from "./app.ts";
+import { type Config, type Env, readConfig, readTextOrNothing, statePath } from "./config.ts";
+import { isAlive, startOf } from "./spawn/processes.ts";
+import { isAtTerminal } from "./spawn/terminal.ts";
+
+/** How long requests that are under way may take to end once we go down. */
+const DRAIN_MS_MAX = 5000;
+
+/** Runs a daemon until SIGTERM or SIGINT; the exit code of the process. */
+export async function runDaemon(env: Env): Promise<number> {
+  let config: Config;
+  try {
+    config = readConfig(env, readTextOrNothing);
+  } catch (fault) {
+    return say(fault instanceof Error ? fault.message : String(fault), 2);
+  }
+  const state = statePath(env);
+  Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
+  using lock = Lock.take(join(state, "lock"));
+  if (lock.holder !== undefined) {
+    return say(
+      `Another daemon runs on ${state}: pid ${lock.holder}; stop it with \`mesh down\``,
+      1,
+    );
+  }
+  return await serveUntilTold(config, state, env);
+}
+
+async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
+  const { clock, ids, log } = systemGround();
+  await using agents = agentsOf({ clock, ids, log, state, env });
+  await using daemon: Daemon = new Daemon(config, join(state, "mesh.db"), {
+    ...{ clock, ids, log },
+    machine: hostname(),
+    pid: Deno.pid,
+    processes: { startOf, isAlive },
+    adapters: () => agents.adapters,
+    hooks: agents.hooks,
+    sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
+    atTerminal: ({ pid, remote, agents }): boolean =>
+      isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),
+  });
+  daemon.wakeUp();
+  const told = signals();
+  const server = listen(config, daemon, log);
+  if (typeof server === "string") return say(server, 1);
+  const { port, hostname: host } = server.addr;
+  daemon.port = port;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
+  const notice = join(state, "daemon.json");
+  const started_at = new Date(clock.now()).toISOString();
+  writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at }));
+  log.info("The daemon listens", { url, state, pid: Deno.pid });
+  const beating = daemon.run();
+  const signal = await told;
+  log.info("The daemon goes down", { signal });
+  Deno.removeSync(notice);
+  await daemon.goDown();
+  await Promise.race([server.shutdown(), clock.sleep(DRAIN_MS_MAX)]);
+  await beating;
+  return 0;
+}
+
+function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.NetAddr> | string {
+  const { "daemon.host": hostname, "daemon.port": port } = config;
+  try {
+    return Deno.serve({
+      hostname,
+      port,
+      onListen: () => undefined,
+      onError: (fault) => {
+        log.error("A connection failed", { fault });
+        return new Response(null, { status: 500 });
+      },
+    }, (request, { remoteAddr }) => daemon.fetch(request, remoteAddr));
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.AddrInUse)) throw fault;
+    return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
+  }
+}
+
+function signals(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      Deno.addSignalListener(signal, () => resolve(signal));
+    }
+  });
+}
+
+/** A lock that is held for the life of the process; the kernel lets go of it, whatever happens. */
+class Lock implements Disposable {
+  readonly #file: Deno.FsFile;
+  /** The pid of the daemon that holds it, when that is not us. */
+  readonly holder: string | undefined;
+
+  private constructor(file: Deno.FsFile, holder: string | undefined) {
+    this.#file = file;
+    this.holder = holder;
+  }
+
+  static take(path: string): Lock {
+    const file = Deno.openSync(path, { create: true, read: true, write: true, mode: 0o600 });
+    if (!file.tryLockSync(true)) return new Lock(file, Deno.readTextFileSync(path) || "unknown");
+    file.truncateSync();
+    file.writeSync(new TextEncoder().encode(String(Deno.pid)));
+    return new Lock(file, undefined);
+  }
+
+  [Symbol.dispose](): void {
+    this.#file.close();
+  }
+}
+
+/** Written whole or not at all, and for nobody else's eyes. */
+function writePrivately(path: string, text: string): void {
+  const fresh = `${path}.new`;
+  Deno.writeTextFileSync(fresh, text, { mode: 0o600 });
+  Deno.renameSync(fresh, path);
+}
+
+function say(sentence: string, code: number): number {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
+  return code;
+}

@@ -1,0 +1,234 @@
+/** Admission: which known peer a registration is, what it is called, what is known of it then. */
+
+import { basename } from "node:path";
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Database } from "kit/sqlite.ts";
+import type { Peer, Provenance, Registration, Role } from "./contract.ts";
+import { ALIASES } from "./directory.ts";
+import { peerMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { StoredPeer } from "./store.ts";
+
+/** Facts about processes. A pid means nothing without its start time. */
+export interface Processes {
+  startOf(pid: number): string | undefined;
+  isAlive(pid: number, started?: string): boolean;
+}
+
+/** How a registration came in: what it has proved, and which names it may take. */
+export interface Entrance {
+  /** The peer that a certificate or the agent's own process proved it to be. */
+  readonly proven_peer_id?: string | undefined;
+  /** Surfaces and bridges may bear the human's aliases. */
+  readonly reserved_names?: boolean;
+}
+
+export interface AdmissionNeeds {
+  readonly processes: Processes;
+  /** The name of this machine. */
+  readonly machine: string;
+  connected(peer_id: string): boolean;
+}
+
+export class Admission {
+  readonly #ground: Ground;
+  readonly #needs: AdmissionNeeds;
+
+  constructor(ground: Ground, needs: AdmissionNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+  }
+
+  /** Which known peer this registration is: by id, process, session, or its name while offline. */
+  identify(registration: Registration, entrance: Entrance): StoredPeer | undefined {
+    const { db } = this.#ground;
+    const { peer_id, agent_pid, runtime_session_id, backend } = registration;
+    if (peer_id) return this.#claim(peer_id, registration, entrance);
+    const started = agent_pid && this.#startOf(registration);
+    const process = started ? rows.byProcess(db, agent_pid, started) : [];
+    const session = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
+    const found = [...process, ...session].find((peer) => peer.backend === backend);
+    return found ?? this.#sleeping(registration);
+  }
+
+  /** A peer of the same name, place and kind that is offline and has no session of its own. */
+  #sleeping(registration: Registration): StoredPeer | undefined {
+    const { db } = this.#ground;
+    const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
+    if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
+    const circle = circleOf(registration);
+    return rows.sleeping(db, registration.name, circle).find((peer) =>
+      peer.backend === backend && peer.path === path && peer.runtime_session_id === null &&
+      peer.agent_pid === null
+    );
+  }
+
+  #claim(peer_id: string, registration: Registration, entrance: Entrance) {
+    const found = rows.get(this.#ground.db, peer_id);
+    if (!found) return undefined;
+    const { agent_pid, backend, name, circle } = registration;
+    if (found.closed) throw new Problem("peer_retired", { peer_id });
+    if (found.status === "retired") {
+      if (agent_pid && this.#startOf(registration)) return found;
+      throw new Problem("peer_retired", { peer_id });
+    }
+    const sameProcess = agent_pid !== undefined && agent_pid === found.agent_pid;
+    if (entrance.proven_peer_id === peer_id || sameProcess) return found;
+    const agrees = backend === found.backend && (!name || name === found.name) &&
+      (!circle || circle === found.circle);
+    if (!agrees || this.#needs.connected(peer_id)) {
+      throw new Problem("identity_not_proven", { peer_id });
+    }
+    return found;
+  }
+
+  born(registration: Registration): StoredPeer {
+    const { db, ids, clock } = this.#ground;
+    let peer_id = ids.next("peer");
+    while (rows.address(db, peer_id)) peer_id = ids.next("peer");
+    const circle = circleOf(registration);
+    const metadata = registration.metadata ?? {};
+    return {
+      ...this.#facts(registration),
+      peer_id,
+      circle,
+      name: freeName(db, { name: nameOf(registration), circle, peer_id }),
+      role: registration.role,
+      status: "online",
+      turn_state: registration.turn_state ?? null,
+      turn_at: registration.turn_state ? clock.now() : null,
+      last_seen: clock.now(),
+      description: null,
+      described_at: null,
+      metadata,
+      mesh_session_id: ids.next("ms"),
+      ...provenanceOf(registration.provenance ?? {}, metadata),
+      offline_reason: null,
+      last_delivery_at: null,
+      last_delivery_failure_at: null,
+      registered_at: clock.now(),
+      dropped_at: null,
+      closed: false,
+    };
+  }
+
+  /** What is given replaces what was known; what is not given stays. */
+  renewed(before: StoredPeer, registration: Registration): StoredPeer {
+    const { db, ids, clock } = this.#ground;
+    const circle = registration.circle ?? before.circle;
+    const name = registration.name ?? before.name;
+    const { peer_id } = before;
+    const given = Object.fromEntries(
+      Object.entries(this.#facts(registration)).filter(([, value]) => value !== null),
+    );
+    const newSession = registration.runtime_session_id !== undefined &&
+      registration.runtime_session_id !== before.runtime_session_id;
+    const on = before.status === "retired" ? "reclaimed" : "registered";
+    const metadata = registration.metadata ?? before.metadata;
+    return {
+      ...before,
+      ...given,
+      circle,
+      name: freeName(db, { name, circle, peer_id }),
+      role: registration.role,
+      status: peerMachine.step(before.status, on),
+      turn_state: registration.turn_state ?? null,
+      turn_at: registration.turn_state ? clock.now() : null,
+      last_seen: clock.now(),
+      metadata,
+      mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,
+      ...(registration.provenance && provenanceOf(registration.provenance, metadata)),
+      offline_reason: null,
+      dropped_at: null,
+    };
+  }
+
+  #facts(registration: Registration) {
+    const { path, machine, tmux_session, tmux_socket, pane_id, backend, model, role } =
+      registration;
+    const { agent_pid, runtime_session_id } = registration;
+    return {
+      path,
+      machine: machine ?? this.#needs.machine,
+      tmux_session: tmux_session ?? null,
+      tmux_socket: tmux_socket ?? null,
+      pane_id: pane_id ?? null,
+      backend: role === "human" ? null : backend,
+      model: model ?? null,
+      agent_pid: agent_pid ?? null,
+      agent_started: this.#startOf(registration) ?? null,
+      runtime_session_id: runtime_session_id ?? null,
+    };
+  }
+
+  #startOf({ agent_pid, machine }: Registration): string | undefined {
+    if (agent_pid === undefined) return undefined;
+    if (machine !== undefined && machine !== this.#needs.machine) return undefined;
+    return this.#needs.processes.startOf(agent_pid);
+  }
+}
+
+const NAME_LENGTH_MAX = 64;
+const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
+
+/** Refuses names that are the human's or the relay's own (contract 2). */
+export function refuseReserved(name: string): void {
+  if (ALIASES.includes(name) || name.startsWith("mcp-")) {
+    throw new Problem("reserved_name", { name });
+  }
+}
+
+/** `{folder}-{backend}`, where no name was given. */
+export function nameOf({ name, path, backend }: Registration): string {
+  if (name) return name;
+  const folder = toName(basename(path)) || "root";
+  return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
+}
+
+/** The circle given; else the tmux session's; else `default`. */
+export function circleOf({ circle, tmux_session }: Registration): string {
+  return circle ?? (tmux_session ? toName(tmux_session) || "default" : "default");
+}
+
+/** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
+export function freeName(
+  db: Database,
+  { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
+): string {
+  for (let suffix = 1;; suffix++) {
+    const tail = suffix === 1 ? "" : `-${suffix}`;
+    const candidate = name.slice(0, NAME_LENGTH_MAX - tail.length) + tail;
+    const held = rows.named(db, candidate).some((other) =>
+      other.peer_id !== peer_id && other.status !== "offline" &&
+      (other.circle === circle || GLOBAL.includes(other.role))
+    );
+    if (!held) return candidate;
+  }
+}
+
+function toName(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(
+    0,
+    NAME_LENGTH_MAX,
+  );
+}
+
+/** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
+export function provenanceOf(given: Provenance, metadata: Peer["metadata"]) {
+  return {
+    source: inferSource(given.source ?? "unknown", metadata),
+    initiator: given.initiator ?? null,
+    parent_runtime_id: given.parent_runtime_id ?? null,
+    ephemeral: given.ephemeral ?? false,
+    addressable: given.addressable ?? true,
+    addressable_reason: given.addressable_reason ?? null,
+  };
+}
+
+function inferSource(source: Peer["source"], metadata: Peer["metadata"]): Peer["source"] {
+  if (source !== "unknown") return source;
+  const { transport, hook_version } = metadata;
+  if (typeof transport === "string" && /app.?server/i.test(transport)) return "backend-app-server";
+  return hook_version === undefined ? "unknown" : "hook";
+}

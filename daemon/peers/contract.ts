@@ -1,0 +1,299 @@
+/** What the world may say about peers: who is here, how it is reached, how it comes and goes. */
+
+import { z } from "zod";
+import { contract, Instant, Name, Ok, QueryFlag } from "kit/contract.ts";
+import { peerMachine } from "./machine.ts";
+
+export const Backend = z.enum([
+  "claude-code",
+  "codex",
+  "gemini",
+  "opencode",
+  "copilot",
+  "generic",
+  "mcp-http",
+  "sdk",
+]);
+export type Backend = z.infer<typeof Backend>;
+
+export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
+export type Role = z.infer<typeof Role>;
+
+export const PeerStatus = z.enum(peerMachine.states);
+export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
+export type TurnState = z.infer<typeof TurnState>;
+
+export const Source = z.enum(["hook", "backend-app-server", "unknown"]);
+export const Initiator = z.enum(["user", "agent", "system"]);
+export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"]);
+export type Transport = z.infer<typeof Transport>;
+export const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
+
+const Metadata = z.record(z.string(), z.unknown());
+const maybe = z.string().nullable();
+
+/** The peer record (specification 2, contract 2). */
+export const Peer = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  display_name: z.string(),
+  path: maybe,
+  machine: maybe,
+  daemon_id: z.string(),
+  tmux_session: maybe,
+  tmux_socket: maybe,
+  pane_id: maybe,
+  backend: Backend.nullable(),
+  model: maybe,
+  circle: z.string(),
+  role: Role,
+  status: PeerStatus,
+  turn_state: TurnState.nullable(),
+  last_seen: Instant.nullable(),
+  description: maybe,
+  metadata: Metadata,
+  agent_pid: z.number().int().nullable(),
+  mesh_session_id: maybe,
+  source: Source,
+  initiator: Initiator.optional(),
+  parent_runtime_id: z.string().optional(),
+  parent_peer_id: maybe,
+  ephemeral: z.boolean(),
+  addressable: z.boolean(),
+  addressable_reason: z.string().optional(),
+  transport: Transport,
+  ws_connected: z.boolean(),
+  inbound_status: InboundStatus,
+  last_delivery_at: Instant.nullable(),
+  last_delivery_failure_at: Instant.nullable(),
+  pending_ask_count: z.number().int(),
+  oldest_pending_age_seconds: z.number().nullable(),
+  registered_at: Instant,
+}).meta({ id: "Peer" });
+export type Peer = z.output<typeof Peer>;
+
+/** How a peer came to be (specification 2). A fresh one replaces all that was known. */
+export const Provenance = z.object({
+  source: Source.optional(),
+  initiator: Initiator.optional(),
+  parent_runtime_id: z.string().min(1).optional(),
+  ephemeral: z.boolean().optional(),
+  addressable: z.boolean().optional(),
+  addressable_reason: z.string().max(1000).optional(),
+});
+export type Provenance = z.output<typeof Provenance>;
+
+const pid = z.number().int().positive();
+
+export const Registration = z.object({
+  name: Name.optional(),
+  peer_id: z.string().optional(),
+  path: z.string().min(1).max(4096),
+  machine: z.string().max(255).optional(),
+  tmux_session: z.string().max(255).optional(),
+  tmux_socket: z.string().max(4096).optional(),
+  pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
+  backend: Backend,
+  model: z.string().max(255).optional(),
+  circle: Name.optional(),
+  role: Role.default("agent"),
+  turn_state: TurnState.optional(),
+  agent_pid: pid.optional(),
+  parent_pid: pid.optional(),
+  runtime_session_id: z.string().min(1).max(255).optional(),
+  birth_certificate: z.string().optional(),
+  metadata: Metadata.optional(),
+  provenance: Provenance.optional(),
+});
+export type Registration = z.output<typeof Registration>;
+
+export const Registered = z.object({
+  ok: z.literal(true),
+  peer_id: z.string(),
+  display_name: z.string(),
+  circle: z.string(),
+  role: Role,
+  mesh_session_id: z.string(),
+  birth_certificate: z.string(),
+});
+
+export const registerPeer = contract({
+  id: "peers.register",
+  method: "POST",
+  path: "/peers",
+  summary: "Register a peer, or bring it back",
+  who: "peer",
+  body: Registration,
+  returns: Registered,
+  fails: ["peer_retired", "human_exists", "reserved_name", "identity_not_proven"],
+});
+
+export const listPeers = contract({
+  id: "peers.list",
+  method: "GET",
+  path: "/peers",
+  summary: "Everything that has a record, offline and retired included",
+  who: "peer",
+  query: z.object({
+    source: Source.optional(),
+    addressable: QueryFlag.optional(),
+    listed: QueryFlag.optional(),
+    circle: Name.optional(),
+    status: PeerStatus.optional(),
+  }),
+  returns: z.object({ peers: z.array(Peer) }),
+});
+export type PeerFilter = z.output<typeof listPeers.query>;
+
+const byId = z.object({ id: z.string() });
+const circle = z.object({ circle: Name.optional() });
+
+export const getPeer = contract({
+  id: "peers.get",
+  method: "GET",
+  path: "/peers/:id",
+  summary: "One peer, by id or name",
+  who: "peer",
+  params: byId,
+  query: circle,
+  returns: Peer,
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const peerByPane = contract({
+  id: "peers.by_pane",
+  method: "GET",
+  path: "/peers/by-pane/:pane_id",
+  summary: "The live peer that is registered on a tmux pane",
+  who: "peer",
+  params: z.object({ pane_id: z.string() }),
+  query: z.object({ tmux_socket: z.string().optional() }),
+  returns: Peer,
+  fails: ["no_pane_peer"],
+});
+
+export const offlinePeer = contract({
+  id: "peers.offline",
+  method: "POST",
+  path: "/peers/:id/offline",
+  summary: "Take a peer offline; `terminal` retires it for good",
+  who: "peer",
+  params: byId,
+  body: z.object({
+    reason: z.string().max(255).optional(),
+    source: z.string().max(255).optional(),
+    detail: z.string().max(4096).optional(),
+    terminal: z.boolean().default(false),
+    pane_id: z.string().optional(),
+    agent_pid: pid.optional(),
+  }),
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+export type Offline = z.output<typeof offlinePeer.body>;
+
+export const unregisterPeer = contract({
+  id: "peers.unregister",
+  method: "POST",
+  path: "/peer/unregister",
+  summary: "Drop a registration; the same session may register again",
+  who: "peer",
+  body: z.object({ peer_id: z.string() }),
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const closePeer = contract({
+  id: "peers.close",
+  method: "DELETE",
+  path: "/peers/:id",
+  summary: "Close a peer and remove it; its identity cannot be reclaimed",
+  who: "operator",
+  params: byId,
+  query: circle,
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const touchPeer = contract({
+  id: "peers.touch",
+  method: "POST",
+  path: "/peers/:id/touch",
+  summary: "Say that a peer is still here",
+  who: "peer",
+  params: byId,
+  body: z.object({}),
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+});
+
+export const describePeer = contract({
+  id: "peers.describe",
+  method: "POST",
+  path: "/peers/:id/description",
+  summary: "Say what a peer is working on; cleared when read after 15 minutes",
+  who: "peer",
+  params: byId,
+  body: z.object({ description: z.string().max(2000) }),
+  returns: Peer,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+});
+
+export const renamePeer = contract({
+  id: "peers.rename",
+  method: "POST",
+  path: "/peers/:id/name",
+  summary: "Give a peer another display name",
+  who: "peer",
+  params: byId,
+  body: z.object({ name: Name }),
+  returns: Peer,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
+});
+
+export const provePeer = contract({
+  id: "peers.provenance",
+  method: "POST",
+  path: "/peers/:id/provenance",
+  summary: "Replace the provenance of a live peer",
+  who: "operator",
+  params: byId,
+  body: Provenance,
+  returns: Peer,
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const reportTurn = contract({
+  id: "peers.turn",
+  method: "POST",
+  path: "/peers/:id/turn",
+  summary: "What a hook saw of a turn; the ids in `prompt` prove messages seen",
+  who: "peer",
+  params: byId,
+  body: z.object({
+    turn_state: TurnState.optional(),
+    status: z.enum(["online", "busy"]).optional(),
+    model: z.string().max(255).optional(),
+    prompt: z.string().optional(),
+    last_message: z.string().optional(),
+  }),
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+});
+export type Turn = z.output<typeof reportTurn.body>;
+
+/** The few facts by which a message finds its way. */
+export const Address = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  circle: z.string(),
+  backend: Backend.nullable(),
+  role: Role,
+  status: PeerStatus,
+  addressable: z.number(),
+  parent_runtime_id: z.string().nullable(),
+  mesh_session_id: z.string().nullable(),
+  closed: z.number(),
+  dropped_at: z.number().nullable(),
+});
+export type Address = z.output<typeof Address>;

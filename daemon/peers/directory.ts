@@ -1,0 +1,260 @@
+/** Who is meant, and what is known of them: resolves names, assembles records. Changes nothing. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Address, Peer, PeerFilter, Role, Transport } from "./contract.ts";
+import * as rows from "./store.ts";
+import type { StoredPeer } from "./store.ts";
+
+/** Fixed names of the human, as a surface would say it (contract 2). */
+export const ALIASES: readonly string[] = ["dashboard", "telegram"];
+
+/** Roles that are found by name from every circle. */
+const EVERYWHERE: readonly Role[] = ["service", "orchestrator", "human"];
+
+/** Where to look for a name. */
+export interface Scope {
+  readonly circle?: string | undefined;
+  readonly bypass_circle?: boolean | undefined;
+  /** The caller, when it is a registered peer. */
+  readonly caller?: Sender | undefined;
+}
+
+/** Who speaks. A sender that is not registered is kept by its name. */
+export interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+/** What only the live parts of the house know of a peer. */
+export interface Reach {
+  transport(peer_id: string): Transport;
+  socket(peer_id: string): boolean;
+  /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
+  blocked(peer_id: string): string | null;
+  pending(peer_id: string): { count: number; oldest: number | null };
+}
+
+export interface DirectoryOptions {
+  readonly daemon_id: string;
+  readonly description_ttl_ms: number;
+}
+
+export class Directory {
+  readonly #ground: Ground;
+  readonly #options: DirectoryOptions;
+  readonly #reach: Reach;
+  /** Signs of life since the last beat; the heart writes them down. */
+  readonly #touched = new Map<string, number>();
+
+  constructor(ground: Ground, options: DirectoryOptions, reach: Reach) {
+    this.#ground = ground;
+    this.#options = options;
+    this.#reach = reach;
+  }
+
+  /** The one peer that an argument names (contract 1), retired ones included. */
+  resolve(argument: string, scope: Scope = {}): Address {
+    const exact = rows.address(this.#ground.db, argument);
+    if (exact && exact.dropped_at === null) return exact;
+    const [match, ...more] = this.#named(argument, scope);
+    if (!match) throw new Problem("unknown_peer", { peer: argument });
+    if (more.length === 0) return match;
+    const candidates = [match, ...more].map(({ peer_id, name, circle }) => ({
+      peer_id,
+      name,
+      circle,
+    }));
+    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+  }
+
+  /** The same, for reads: one that was closed is gone. */
+  find(argument: string, scope: Scope = {}): Address {
+    const found = this.resolve(argument, scope);
+    if (found.closed) throw new Problem("unknown_peer", { peer: argument });
+    return found;
+  }
+
+  /** A recipient: live, not the sender itself, and one that takes messages. */
+  target(argument: string, scope: Scope): Address {
+    const found = this.resolve(argument, scope);
+    const { peer_id } = found;
+    if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
+    if (scope.caller?.peer_id === peer_id) throw new Problem("to_self", { peer_id });
+    if (!found.addressable) {
+      throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
+    }
+    return found;
+  }
+
+  /** Whoever speaks: a peer where the argument names one, else that name itself. */
+  sender(argument: string, scope: Scope = {}): Sender {
+    const exact = rows.address(this.#ground.db, argument);
+    const known = exact ?? this.#onlyOne(argument, scope);
+    if (!known || known.closed) {
+      return {
+        peer_id: null,
+        name: argument,
+        circle: scope.circle ?? null,
+        role: null,
+        mesh_session_id: null,
+      };
+    }
+    this.touch(known.peer_id);
+    return known;
+  }
+
+  /** Agents and orchestrators of a circle that are not retired. */
+  members(circle: string): Address[] {
+    return rows.members(this.#ground.db, circle);
+  }
+
+  human(): Address | undefined {
+    return rows.human(this.#ground.db);
+  }
+
+  mustHuman(): Address {
+    const human = this.human();
+    if (!human) throw new Problem("no_human", {});
+    return human;
+  }
+
+  /** The live peer that is registered on a pane. */
+  onPane(pane_id: string, tmux_socket: string | undefined): Address {
+    const [found] = rows.byPane(this.#ground.db, pane_id, tmux_socket ?? null);
+    const address = found && rows.address(this.#ground.db, found.peer_id);
+    if (!address) throw new Problem("no_pane_peer", { pane_id });
+    return address;
+  }
+
+  /** The peer that runs in this process, or in one above it. */
+  ofProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
+    for (const { pid, started } of pids) {
+      const [found] = rows.byProcess(this.#ground.db, pid, started);
+      if (found) return rows.address(this.#ground.db, found.peer_id);
+    }
+    return undefined;
+  }
+
+  ofSession(runtime_session_id: string): Address | undefined {
+    const [found] = rows.bySession(this.#ground.db, runtime_session_id);
+    return found && rows.address(this.#ground.db, found.peer_id);
+  }
+
+  record(peer_id: string): Peer {
+    const stored = rows.get(this.#ground.db, peer_id);
+    if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
+    return this.#toPeer(stored);
+  }
+
+  list(filter: PeerFilter): Peer[] {
+    return rows.all(this.#ground.db).map((stored) => this.#toPeer(stored)).filter((peer) =>
+      (filter.source === undefined || peer.source === filter.source) &&
+      (filter.addressable === undefined || peer.addressable === filter.addressable) &&
+      (filter.circle === undefined || peer.circle === filter.circle) &&
+      (filter.status === undefined || peer.status === filter.status) &&
+      (filter.listed === undefined || this.#listed(peer) === filter.listed)
+    );
+  }
+
+  /** The peer that a parent's runtime or peer id names, if it is registered. */
+  parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
+    if (!parent_runtime_id) return null;
+    const { db } = this.#ground;
+    const [bySession] = rows.bySession(db, parent_runtime_id);
+    const found = bySession ?? rows.get(db, parent_runtime_id);
+    const registered = found && !found.closed && found.dropped_at === null &&
+      found.status !== "retired";
+    return registered ? found.peer_id : null;
+  }
+
+  /** Whether anything carries messages to it now. */
+  reachable(peer_id: string): boolean {
+    return this.#reach.transport(peer_id) !== "none";
+  }
+
+  /** Whether it has a live socket. */
+  connected(peer_id: string): boolean {
+    return this.#reach.socket(peer_id);
+  }
+
+  /** A sign of life: written down by the next beat. */
+  touch(peer_id: string): void {
+    this.#touched.set(peer_id, this.#ground.clock.now());
+  }
+
+  lastSeen({ peer_id, last_seen }: StoredPeer): number | null {
+    return this.#touched.get(peer_id) ?? last_seen;
+  }
+
+  /** The signs of life since the last call. */
+  takeTouched(): Map<string, number> {
+    const touched = new Map(this.#touched);
+    this.#touched.clear();
+    return touched;
+  }
+
+  #named(argument: string, { circle, bypass_circle, caller }: Scope): Address[] {
+    if (ALIASES.includes(argument)) {
+      const human = this.human();
+      return human ? [human] : [];
+    }
+    const within = circle ?? (bypass_circle ? undefined : caller?.circle ?? undefined);
+    const matches = rows.named(this.#ground.db, argument).filter((peer) =>
+      within === undefined || peer.circle === within || EVERYWHERE.includes(peer.role)
+    );
+    const live = matches.filter(({ status }) => status !== "offline");
+    return live.length > 0 ? live : matches;
+  }
+
+  #onlyOne(argument: string, scope: Scope): Address | undefined {
+    return this.#named(argument, scope).length === 0 ? undefined : this.resolve(argument, scope);
+  }
+
+  #listed(peer: Peer): boolean {
+    if (!peer.addressable || peer.initiator === "system") return false;
+    if (peer.parent_runtime_id === undefined) return true;
+    const parent = peer.parent_peer_id && rows.address(this.#ground.db, peer.parent_peer_id);
+    return Boolean(parent && parent.status !== "offline");
+  }
+
+  #toPeer(stored: StoredPeer): Peer {
+    const { peer_id, name } = stored;
+    const { turn_at, described_at, agent_started, runtime_session_id, ...rest } = stored;
+    const { offline_reason, dropped_at, closed, ...known } = rest;
+    const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
+    const now = this.#ground.clock.now();
+    const pending = this.#reach.pending(peer_id);
+    const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
+    return {
+      ...record,
+      name,
+      display_name: name,
+      daemon_id: this.#options.daemon_id,
+      description: fresh ? stored.description : null,
+      last_seen: this.lastSeen(stored),
+      ...(initiator && { initiator }),
+      ...(parent_runtime_id && { parent_runtime_id }),
+      ...(addressable_reason && { addressable_reason }),
+      parent_peer_id: this.parentOf(stored),
+      transport: this.#reach.transport(peer_id),
+      ws_connected: this.#reach.socket(peer_id),
+      inbound_status: this.#inbound(stored),
+      pending_ask_count: pending.count,
+      oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
+    };
+  }
+
+  #inbound({ peer_id, status, role }: StoredPeer): Peer["inbound_status"] {
+    if (role === "human") return "ok";
+    if (status === "offline" || status === "retired") return "offline";
+    const transport = this.#reach.transport(peer_id);
+    if (transport === "none") return "no_transport";
+    const blocked = this.#reach.blocked(peer_id);
+    if (blocked === null || transport === "websocket") return "ok";
+    return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
+  }
+}

@@ -1,0 +1,71 @@
+/** The peers' contracts, each met by its verb. */
+
+import { OK } from "kit/contract.ts";
+import { type Route, route } from "kit/route.ts";
+import type { Registry } from "./certificate.ts";
+import * as contracts from "./contract.ts";
+import type { Directory } from "./directory.ts";
+import type { Peers } from "./peers.ts";
+import { claimsOf } from "./certificate.ts";
+
+export function peerRoutes(peers: Peers, directory: Directory, registry: Registry): Route[] {
+  const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
+    directory.find(params.id, { circle: query?.circle }).peer_id;
+  return [
+    route(contracts.registerPeer, async ({ body }) => {
+      const proven = body.birth_certificate && (await registry.check(body.birth_certificate));
+      const peer = peers.register(body, { proven_peer_id: proven ? proven.peer_id : undefined });
+      const { peer_id, name, circle, role, mesh_session_id } = peer;
+      const birth_certificate = await registry.certify(claimsOf(peer));
+      return {
+        ...OK,
+        peer_id,
+        display_name: name,
+        circle,
+        role,
+        mesh_session_id: mesh_session_id ?? "",
+        birth_certificate,
+      };
+    }),
+    route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
+    route(contracts.getPeer, ({ params, query }) => directory.record(idOf(params, query))),
+    route(contracts.peerByPane, ({ params, query }) => {
+      return directory.record(directory.onPane(params.pane_id, query.tmux_socket).peer_id);
+    }),
+    route(contracts.offlinePeer, ({ params, body }) => {
+      peers.offline(idOf(params), body);
+      return OK;
+    }),
+    route(contracts.unregisterPeer, ({ body }) => {
+      peers.unregister(idOf({ id: body.peer_id }));
+      return OK;
+    }),
+    route(contracts.closePeer, ({ params, query }) => {
+      peers.close(idOf(params, query));
+      return OK;
+    }),
+    route(contracts.touchPeer, ({ params }) => {
+      peers.touch(idOf(params));
+      return OK;
+    }),
+    route(contracts.describePeer, ({ params, body }) => {
+      const peer_id = idOf(params);
+      peers.describe(peer_id, body.description);
+      return directory.record(peer_id);
+    }),
+    route(contracts.renamePeer, ({ params, body }) => {
+      const peer_id = idOf(params);
+      peers.rename(peer_id, body.name);
+      return directory.record(peer_id);
+    }),
+    route(contracts.provePeer, ({ params, body }) => {
+      const peer_id = idOf(params);
+      peers.prove(peer_id, body);
+      return directory.record(peer_id);
+    }),
+    route(contracts.reportTurn, ({ params, body }) => {
+      peers.turn(idOf(params), body);
+      return OK;
+    }),
+  ];
+}

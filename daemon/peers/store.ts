@@ -1,0 +1,165 @@
+/** SQL for peers. Each function is one statement; no decision is taken here. */
+
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
+import { rowOf } from "kit/rows.ts";
+import type { Database } from "kit/sqlite.ts";
+import { Address, Peer } from "./contract.ts";
+
+/** What is stored of a peer: the record without what is worked out when it is read. */
+export const StoredPeer = Peer.omit({
+  display_name: true,
+  daemon_id: true,
+  parent_peer_id: true,
+  transport: true,
+  ws_connected: true,
+  inbound_status: true,
+  pending_ask_count: true,
+  oldest_pending_age_seconds: true,
+  initiator: true,
+  parent_runtime_id: true,
+  addressable_reason: true,
+}).extend({
+  initiator: Peer.shape.initiator.unwrap().nullable(),
+  parent_runtime_id: z.string().nullable(),
+  addressable_reason: z.string().nullable(),
+  turn_at: Instant.nullable(),
+  described_at: Instant.nullable(),
+  agent_started: z.string().nullable(),
+  runtime_session_id: z.string().nullable(),
+  offline_reason: z.string().nullable(),
+  dropped_at: Instant.nullable(),
+  closed: z.boolean(),
+});
+export type StoredPeer = z.output<typeof StoredPeer>;
+
+const ADDRESS = `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
+  mesh_session_id, closed, dropped_at`;
+
+const Row = rowOf(StoredPeer);
+const columns = Object.keys(StoredPeer.shape);
+const INSERT = `insert into peers (${columns.join(", ")})
+  values (${columns.map((column) => `:${column}`).join(", ")})`;
+const UPDATE = `update peers set ${
+  columns.filter((column) => column !== "peer_id").map((column) => `${column} = :${column}`)
+    .join(", ")
+} where peer_id = :peer_id`;
+
+export function insert(db: Database, peer: StoredPeer): void {
+  db.run(INSERT, z.encode(Row, peer));
+}
+
+export function update(db: Database, peer: StoredPeer): void {
+  db.run(UPDATE, z.encode(Row, peer));
+}
+
+/** The address of an exact id, those that were closed or dropped included. */
+export function address(db: Database, peer_id: string): Address | undefined {
+  return db.get(Address, `select ${ADDRESS} from peers where peer_id = :peer_id`, { peer_id });
+}
+
+/** Addresses by name, those not retired nor dropped; the live ones first. */
+export function named(db: Database, name: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where name = :name and status <> 'retired' and dropped_at is null
+     order by status = 'offline'`,
+    { name },
+  );
+}
+
+export function get(db: Database, peer_id: string): StoredPeer | undefined {
+  return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
+}
+
+export function all(db: Database): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where dropped_at is null and closed = 0 order by registered_at, peer_id`,
+  );
+}
+
+/** Peers that are, or may come back to be, reached: every one that is not retired nor dropped. */
+export function alive(db: Database): StoredPeer[] {
+  return db.all(
+    Row,
+    "select * from peers where status in ('online', 'busy') and dropped_at is null",
+  );
+}
+
+export function bySession(db: Database, runtime_session_id: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where runtime_session_id = :runtime_session_id and closed = 0
+       and status <> 'retired'
+     order by last_seen desc`,
+    { runtime_session_id },
+  );
+}
+
+export function byProcess(db: Database, agent_pid: number, started: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where agent_pid = :agent_pid and agent_started = :started and closed = 0
+       and status <> 'retired'`,
+    { agent_pid, started },
+  );
+}
+
+/** Peers that say they are in this pane; without a socket, on any tmux server. */
+export function byPane(db: Database, pane_id: string, tmux_socket: string | null): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where pane_id = :pane_id and status <> 'retired' and dropped_at is null
+       and (:tmux_socket is null or tmux_socket = :tmux_socket)
+     order by status = 'offline', last_seen desc`,
+    { pane_id, tmux_socket },
+  );
+}
+
+export function members(db: Database, circle: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where circle = :circle and role in ('agent', 'orchestrator') and status <> 'retired'
+       and dropped_at is null
+     order by peer_id`,
+    { circle },
+  );
+}
+
+/** The one human; at most one is live. */
+export function human(db: Database): Address | undefined {
+  return db.get(
+    Address,
+    `select ${ADDRESS} from peers
+     where role = 'human' and status <> 'retired' and dropped_at is null
+     order by status = 'offline' limit 1`,
+  );
+}
+
+/** Peers of this name that are offline, or whose registration was dropped; the last seen first. */
+export function sleeping(db: Database, name: string, circle: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where name = :name and circle = :circle and status = 'offline'
+       and closed = 0
+     order by last_seen desc`,
+    { name, circle },
+  );
+}
+
+export function touched(db: Database, peer_id: string, at: number): void {
+  db.run("update peers set last_seen = :at where peer_id = :peer_id", { peer_id, at });
+}
+
+export function delivered(db: Database, peer_id: string, at: number): void {
+  db.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
+}
+
+const Count = z.object({ count: z.number() });
+export function count(db: Database): number {
+  const found = db.get(Count, "select count(*) as count from peers where dropped_at is null");
+  return found?.count ?? 0;
+}

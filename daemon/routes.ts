@@ -1,0 +1,126 @@
+/** Every route of the daemon, and what each needs to know of the house. */
+
+import type { Contract } from "kit/contract.ts";
+import { Refused } from "kit/client.ts";
+import type { Caller, Route } from "kit/route.ts";
+import { VERSION } from "kit/version.ts";
+import { agentRoutes } from "./agents/routes.ts";
+import type { Daemon } from "./app.ts";
+import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";
+import { askRoutes } from "./asks/routes.ts";
+import { notifyPeer } from "./delivery/contract.ts";
+import { deliveryRoutes } from "./delivery/routes.ts";
+import type { Verb } from "./delivery/ws/frames.ts";
+import type { Line, Session } from "./delivery/ws/session.ts";
+import { upgrade, Wire } from "./delivery/ws/wire.ts";
+import type { Health } from "./events/contract.ts";
+import { systemRoutes } from "./events/routes.ts";
+import { greet } from "./greeter.ts";
+import { inboxRoutes } from "./inbox/routes.ts";
+import { migrations } from "./migrations.ts";
+import { peerRoutes } from "./peers/routes.ts";
+import * as peerRows from "./peers/store.ts";
+
+export function routesOf(daemon: Daemon): Route[] {
+  const { directory, ground } = daemon;
+  const provenHuman = (caller: Caller, headers: Headers) => daemon.provenHuman(caller, headers);
+  const routes: Route[] = [
+    ...peerRoutes(daemon.peers, directory, daemon.registry),
+    ...askRoutes(daemon.asks, {
+      provenHuman,
+      who: (argument) => directory.sender(argument),
+      findId: (argument) => directory.find(argument).peer_id,
+      onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
+    }),
+    ...deliveryRoutes(daemon, {
+      provenHuman,
+      findId: (argument) => directory.find(argument).peer_id,
+      onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
+      upgrade: (request, caller) => upgrade(request, (line) => wire(daemon, line, caller)),
+    }),
+    ...inboxRoutes(daemon.inbox),
+    ...agentRoutes(daemon.agents, {
+      holdsHookToken: (token) => token === daemon.identity.hook_token,
+      sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
+    }),
+    ...systemRoutes({
+      clock: ground.clock,
+      events: ground.events,
+      meters: daemon.meters,
+      version: VERSION,
+      health: () => health(daemon),
+      contracts: (): Contract[] => routes.map(({ contract }) => contract),
+      signal: daemon.ending,
+      dashboard: () => daemon.dashboard(),
+    }),
+  ];
+  return routes;
+}
+
+/** A wire on a line: the `/ws` protocol, with the house behind it. */
+export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "authorized">): Wire {
+  const { peers, sockets, delivery } = daemon;
+  return new Wire(
+    daemon.ground,
+    {
+      version: VERSION,
+      authorized: (token) => daemon.gate.holds(token),
+      greet: (connect) => greet(daemon, connect),
+      attach: (session) => {
+        sockets.attach(session);
+        peers.sighted(session.peer_id, "websocket");
+      },
+      detach: (session) => detach(daemon, session),
+      receipt: (session, ack) => delivery.receipt(session, ack),
+      turn: (peer_id, turn) => peers.turn(peer_id, turn),
+      verb: (session, verb) => doVerb(daemon, session, verb),
+    },
+    line,
+    { authorized },
+  );
+}
+
+/** A lost socket takes a peer offline, unless it can be reached another way. */
+function detach({ ground, peers, sockets, directory, courier }: Daemon, session: Session): void {
+  const { peer_id } = session;
+  ground.db.transact(() => {
+    if (!sockets.detach(session)) return;
+    const { role, status } = directory.resolve(peer_id);
+    if (role !== "human" && status !== "retired" && !directory.reachable(peer_id)) {
+      const cause = { reason: "socket_closed", source: "websocket", terminal: false };
+      peers.offline(peer_id, cause);
+    }
+    ground.db.afterCommit(() => courier.wake(peer_id));
+  });
+}
+
+const VERBS = { ask: openAsk, notify: notifyPeer, ack: ackAsk, decline: declineAsk } as const;
+
+/** A verb on a socket is its route, with the session's peer as the sender. */
+async function doVerb(
+  daemon: Daemon,
+  { peer_id }: Session,
+  { type, request_id: _, ...fields }: Verb,
+): Promise<Record<string, unknown>> {
+  const body: unknown = { ...fields, from_peer: peer_id };
+  try {
+    return await daemon.call(VERBS[type as keyof typeof VERBS], { body } as never);
+  } catch (fault) {
+    if (fault instanceof Refused) return fault.problem;
+    throw fault;
+  }
+}
+
+function health({ ground, outside, identity, started_at }: Daemon): Health {
+  return {
+    status: "ok",
+    version: VERSION,
+    daemon_id: identity.daemon_id,
+    uptime_seconds: Math.floor((ground.clock.now() - started_at) / 1000),
+    pid: outside.pid,
+    peers: peerRows.count(ground.db),
+    schema_version: migrations.length,
+    capabilities: { ask_pull_delivery: true },
+    relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+  };
+}

@@ -1,0 +1,112 @@
+/** Facts about processes, read fresh each time: from /proc on Linux, from `ps` on macOS. */
+
+/** How far `isDescendant` climbs: far deeper than any pane, and an end for a damaged table. */
+const GENERATIONS_MAX = 64;
+
+/** `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5). */
+const STAT = { state: 0, parent: 1, group: 2, foreground: 5, started: 19 } as const;
+
+/** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
+export function startOf(pid: number): string | undefined {
+  return fact(pid, "started");
+}
+
+/** A pid means nothing without its start time: give it wherever it is known. */
+export function isAlive(pid: number, started?: string): boolean {
+  const state = fact(pid, "state");
+  if (state === undefined || /^[ZX]/.test(state)) return false;
+  return started === undefined || startOf(pid) === started;
+}
+
+/** True while a process is suspended, as by Ctrl-Z. */
+export function isStopped(pid: number): boolean {
+  return /^[Tt]/.test(fact(pid, "state") ?? "");
+}
+
+export function parentOf(pid: number): number | undefined {
+  return positive(fact(pid, "parent"));
+}
+
+/** The process group, by which a terminal knows a job. */
+export function groupOf(pid: number): number | undefined {
+  return positive(fact(pid, "group"));
+}
+
+/** True also for the process itself: it belongs to its own tree. */
+export function isDescendant(pid: number, ancestor: number): boolean {
+  let at: number | undefined = pid;
+  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+    if (at === ancestor) return true;
+    at = parentOf(at);
+  }
+  return false;
+}
+
+/** The process group in front of the terminal that `pane_pid` runs in: it reads what is typed. */
+export function foregroundOf(pane_pid: number): number | undefined {
+  return positive(fact(pane_pid, "foreground"));
+}
+
+/** The program's short name, e.g. `claude`. */
+export function commandOf(pid: number): string | undefined {
+  if (isMac()) return ps(pid, "comm")?.replace(/^.*\//, "");
+  return readProc(pid, "comm")?.trimEnd();
+}
+
+/** The program and its arguments; on macOS split at spaces, as `ps` prints them. */
+export function argumentsOf(pid: number): readonly string[] | undefined {
+  if (isMac()) return ps(pid, "args")?.split(/\s+/);
+  const line = readProc(pid, "cmdline");
+  return line === undefined ? undefined : line.replace(/\0$/, "").split("\0");
+}
+
+type Fact = keyof typeof STAT;
+
+const PS_COLUMN: Record<Fact, string> = {
+  state: "state",
+  parent: "ppid",
+  group: "pgid",
+  foreground: "tpgid",
+  started: "lstart",
+};
+
+function fact(pid: number, name: Fact): string | undefined {
+  if (isMac()) return ps(pid, PS_COLUMN[name]);
+  const stat = readProc(pid, "stat");
+  // The name may itself hold spaces and brackets: fields count from the last one.
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[STAT[name]];
+}
+
+function readProc(pid: number, file: string): string | undefined {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  try {
+    return Deno.readTextFileSync(`/proc/${pid}/${file}`);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The process is no more, or ended while it was read (ESRCH). */
+function isGone(error: unknown): boolean {
+  return error instanceof Deno.errors.NotFound ||
+    (error instanceof Error && "code" in error && error.code === "ESRCH");
+}
+
+function ps(pid: number, column: string): string | undefined {
+  const { success, stdout } = new Deno.Command("ps", {
+    args: ["-o", `${column}=`, "-p", String(pid)],
+    stderr: "null",
+  }).outputSync();
+  const text = new TextDecoder().decode(stdout).trim();
+  return success && text !== "" ? text : undefined;
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+function isMac(): boolean {
+  return Deno.build.os === "darwin";
+}

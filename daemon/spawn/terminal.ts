@@ -1,0 +1,80 @@
+/** Whether a request came from a person at a terminal: what the kernel says, not what a header does. */
+
+import { isDescendant } from "./processes.ts";
+
+/** tty_nr is the seventh field of /proc/<pid>/stat, the fifth after the name in brackets. */
+const TTY_FIELD = 4;
+
+export interface Claim {
+  /** The process that says it is at a terminal. */
+  readonly pid: number;
+  /** The socket's two ends, as the daemon sees them. */
+  readonly remote_port: number;
+  readonly local_port: number;
+  /** Processes of registered agents: what they start is not the human. */
+  readonly agents: readonly number[];
+}
+
+/** True when that process holds the socket, has a terminal, and no agent started it. */
+export function isAtTerminal({ pid, remote_port, local_port, agents }: Claim): boolean {
+  if (!hasTerminal(pid)) return false;
+  if (agents.some((agent) => isDescendant(pid, agent))) return false;
+  const inode = socketInode(remote_port, local_port);
+  return inode !== undefined && holds(pid, inode);
+}
+
+function hasTerminal(pid: number): boolean {
+  const stat = read(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[TTY_FIELD] ?? 0) > 0;
+}
+
+/** The inode of the client's end of a loopback connection. */
+function socketInode(client_port: number, server_port: number): string | undefined {
+  for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
+    for (const line of read(table).split("\n").slice(1)) {
+      const [, local = "", remote = "", , , , , , , inode] = line.trim().split(/\s+/);
+      if (portOf(local) === client_port && portOf(remote) === server_port) return inode;
+    }
+  }
+  return undefined;
+}
+
+function holds(pid: number, inode: string): boolean {
+  try {
+    for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
+      if (linkOf(`/proc/${pid}/fd/${name}`) === `socket:[${inode}]`) return true;
+    }
+  } catch (fault) {
+    if (!isGone(fault)) throw fault;
+  }
+  return false;
+}
+
+function linkOf(path: string): string {
+  try {
+    return Deno.readLinkSync(path);
+  } catch (fault) {
+    if (isGone(fault)) return "";
+    throw fault;
+  }
+}
+
+function read(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (fault) {
+    if (isGone(fault)) return "";
+    throw fault;
+  }
+}
+
+/** A process may end, or belong to another user, while we look. */
+function isGone(fault: unknown): boolean {
+  return fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.PermissionDenied ||
+    fault instanceof Deno.errors.NotCapable;
+}
+
+function portOf(address: string): number {
+  return parseInt(address.split(":")[1] ?? "", 16);
+}

@@ -1,0 +1,64 @@
+/** Contracts: what a route takes, gives and refuses. Data only; safe in a browser. */
+
+import { z } from "zod";
+import type { ProblemCode } from "kit/problem.ts";
+
+/** Who may call: checked against the tunnel's allow-list and `/mcp`'s anonymous caller. */
+export type Who = "anyone" | "peer" | "operator" | "surface";
+
+export interface Contract {
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: `/${string}`;
+  readonly summary: string;
+  readonly who: Who;
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  readonly returns: z.ZodType;
+  /** What this route may refuse, beyond what every route may (the door, form, storage). */
+  readonly fails?: readonly ProblemCode[];
+  /** `open`: answers without the token. `always`: not even the dashboard is exempt from it. */
+  readonly token?: "open" | "always";
+  /** The media type of an answer that is not JSON. */
+  readonly media?: string;
+}
+
+export type Part = "params" | "query" | "body";
+
+/** States a contract, and keeps its exact type. */
+export function contract<const C extends Contract>(spec: C): C {
+  return spec;
+}
+
+/** What has nothing to say answers this (contract 1). */
+export const Ok = z.object({ ok: z.literal(true) });
+export const OK: { ok: true } = { ok: true };
+
+/** An instant: milliseconds inside, RFC 3339 UTC with milliseconds on the wire (contract 1). */
+export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(), {
+  decode: (text) => Date.parse(text),
+  encode: (ms) => new Date(ms).toISOString(),
+}).meta({ id: "Instant" });
+
+export const TEXT_BYTES_MAX = 262_144;
+const utf8 = new TextEncoder();
+
+/** What is said: 1 to 262,144 bytes of UTF-8. */
+export const Text = z.string().min(1).refine(
+  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
+  `Longer than ${TEXT_BYTES_MAX} bytes`,
+);
+
+/** Names of peers and circles (contract 1). */
+export const Name = z.string().regex(
+  /^[A-Za-z0-9._-]{1,64}$/,
+  "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
+);
+
+/** A number in a query. `12`, never `abc`, never empty. */
+export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number);
+
+/** A flag in a query: `1`, `true`, `0` or `false`. */
+export const QueryFlag = z.enum(["1", "true", "0", "false"])
+  .transform((flag) => flag === "1" || flag === "true");

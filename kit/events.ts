@@ -1,0 +1,182 @@
+/** The event log: written inside of the verb's transaction, told after its commit. */
+
+import { z } from "zod";
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import type { Database } from "kit/sqlite.ts";
+
+const id = z.string();
+const maybe = z.string().nullable();
+const peer = { peer_id: id, name: z.string() };
+const from = { from_peer_id: maybe, from: z.string() };
+const to = { to_peer_id: id, to: z.string() };
+
+/** What may be said of each event. A field not listed here, a text above all, can never leave. */
+export const EVENTS = {
+  peer_registered: z.object({ ...peer, circle: id, backend: maybe, role: id }),
+  peer_updated: z.object(peer),
+  peer_online: z.object({ ...peer, transport: id }),
+  peer_offline: z.object({
+    ...peer,
+    reason: maybe,
+    source: maybe,
+    detail: maybe,
+    terminal: z.boolean(),
+  }),
+  peer_retired: z.object(peer),
+  peer_removed: z.object(peer),
+  ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
+  ack: z.object({ correlation_id: id, close_reason: id, outcome: id, ...from, ...to }),
+  notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
+  broadcast: z.object({ ...from, sent_to: z.number() }),
+  deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),
+  peer_not_addressable: z.object({
+    peer_id: id,
+    closed_asks: z.number(),
+    dropped_deliveries: z.number(),
+    addressable_reason: maybe,
+  }),
+  inbox_item: z.object({
+    item_id: id,
+    kind: id,
+    from: z.string(),
+    from_peer_id: maybe,
+    correlation_id: maybe,
+  }),
+  inbox_updated: z.object({
+    item_id: id,
+    read: z.boolean(),
+    replied: z.boolean(),
+    surface: maybe,
+  }),
+  surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
+} as const;
+
+export type EventType = keyof typeof EVENTS;
+type Said<T extends EventType> = z.output<(typeof EVENTS)[T]>;
+
+/** An event as it is stored and told; ids are numbers, rising, with no text of any message. */
+export type MeshEvent = {
+  [T in EventType]: { id: number; type: T; at: number; data: Said<T> };
+}[EventType];
+
+/** Steps of deliveries are told live only: they have no id and are not stored (contract 2). */
+export interface DeliveryStep {
+  readonly delivery_id: string;
+  readonly to_peer_id: string;
+  readonly state: string;
+  readonly rung: string | null;
+}
+
+export interface Listener {
+  event?(event: MeshEvent): void;
+  delivery?(step: DeliveryStep): void;
+}
+
+const Row = z.object({
+  id: z.number(),
+  at: z.number(),
+  type: z.enum(Object.keys(EVENTS) as [EventType, ...EventType[]]),
+  data: z.string(),
+});
+const Seq = z.object({ id: z.number() });
+const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
+
+/** Which part of the log: after `since`, of one type when given, at most `limit`. */
+export interface Range {
+  readonly since: number;
+  readonly limit: number;
+  readonly type?: string | undefined;
+}
+
+export class EventLog {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listeners = new Set<Listener>();
+  /** The last number that is on the disk: readers see no further. */
+  #committed: number;
+
+  constructor(db: Database, clock: Clock, log: Log) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#log = log;
+    this.#committed = this.#bounds().last ?? 0;
+  }
+
+  /** The number of the last committed event; 0 before the first. */
+  get last(): number {
+    return this.#committed;
+  }
+
+  /** The oldest number that is still kept; 0 when there is none. */
+  get oldest(): number {
+    return this.#bounds().oldest ?? 0;
+  }
+
+  append<T extends EventType>(type: T, said: z.input<(typeof EVENTS)[T]>): void {
+    const at = this.#clock.now();
+    const data = EVENTS[type].parse(said);
+    const inserted = this.#db.get(
+      Seq,
+      "insert into events (at, type, data) values (:at, :type, :data) returning id",
+      { at, type, data: JSON.stringify(data) },
+    );
+    if (!inserted) throw new Error("An event got no number");
+    const event = { id: inserted.id, type, at, data } as MeshEvent;
+    this.#db.afterCommit(() => {
+      this.#committed = event.id;
+      this.#tell((listener) => listener.event?.(event));
+    });
+  }
+
+  /** Tells a step of a delivery to those who listen now. */
+  step(step: DeliveryStep): void {
+    if (this.#listeners.size === 0) return;
+    this.#db.afterCommit(() => this.#tell((listener) => listener.delivery?.(step)));
+  }
+
+  /** Committed events in order. */
+  read({ since, limit, type }: Range): MeshEvent[] {
+    const rows = this.#db.all(
+      Row,
+      `select id, at, type, data from events
+       where id > :since and id <= :last and (:type is null or type = :type)
+       order by id limit :limit`,
+      { since, last: this.#committed, limit, type: type ?? null },
+    );
+    return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }) as MeshEvent);
+  }
+
+  subscribe(listener: Listener): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Drops what is older than `before`, in a small step; how many went. */
+  forget(before: number, limit: number): number {
+    return this.#db.transact(() =>
+      this.#db.run(
+        `delete from events where id in
+           (select id from events where at < :before order by id limit :limit)`,
+        { before, limit },
+      )
+    );
+  }
+
+  #bounds() {
+    const found = this.#db.get(Bounds, "select min(id) as oldest, max(id) as last from events");
+    return found ?? { oldest: null, last: null };
+  }
+
+  /** One deaf listener does not silence the others. */
+  #tell(say: (listener: Listener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        say(listener);
+      } catch (fault) {
+        this.#log.error("A listener failed", { fault });
+      }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/** Contracts, read as OpenAPI 3.1. Nothing is written twice. */
+
+import { z } from "zod";
+import type { Contract } from "kit/contract.ts";
+import { type ProblemCode, PROBLEMS } from "kit/problem.ts";
+
+/** What any route may refuse: the door, the form of the request, the storage. */
+const ALWAYS: readonly ProblemCode[] = [
+  "forbidden_host",
+  "forbidden_origin",
+  "unauthorized",
+  "internal",
+  "storage_failed",
+];
+
+export function openapi(title: string, version: string, contracts: readonly Contract[]) {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const contract of contracts) {
+    const item = paths[contract.path.replace(/:(\w+)/g, "{$1}")] ??= {};
+    item[contract.method.toLowerCase()] = operation(contract);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title, version },
+    paths,
+    components: {
+      schemas: { Problem: problemSchema() },
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+    },
+    security: [{}, { token: [] }],
+  };
+}
+
+function operation(contract: Contract) {
+  const { id, summary, who, body, returns, media = "application/json" } = contract;
+  const parameters = [...listed(contract, "params", "path"), ...listed(contract, "query", "query")];
+  return {
+    operationId: id,
+    summary,
+    "x-who": who,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { content: asJson(body, "input") } }),
+    responses: {
+      200: {
+        description: "Done",
+        content: media === "application/json"
+          ? asJson(returns, "output")
+          : { [media]: { schema: { type: "string" } } },
+      },
+      ...refusals(contract),
+    },
+  };
+}
+
+function refusals({ params, query, body, fails = [] }: Contract): Record<string, unknown> {
+  const form: ProblemCode[] = [
+    ...(body ? ["bad_json", "body_too_large"] as const : []),
+    ...(params || query || body ? ["invalid_request"] as const : []),
+  ];
+  const codes = new Map<number, ProblemCode[]>();
+  for (const code of new Set([...ALWAYS, ...form, ...fails])) {
+    codes.getOrInsertComputed(PROBLEMS[code].status, () => []).push(code);
+  }
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
+  return Object.fromEntries(
+    [...codes].map(([status, of]) => [status, { description: of.toSorted().join(", "), content }]),
+  );
+}
+
+function listed(contract: Contract, part: "params" | "query", place: "path" | "query") {
+  const schema = contract[part];
+  if (!schema) return [];
+  const { properties = {}, required = [] } = jsonSchema(schema, "input") as {
+    properties?: Record<string, unknown>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, of]) => ({
+    name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    schema: of,
+  }));
+}
+
+function problemSchema() {
+  return {
+    type: "object",
+    required: ["error", "detail"],
+    properties: {
+      error: { type: "string", enum: Object.keys(PROBLEMS).toSorted() },
+      detail: { type: "string" },
+      hint: { type: "string" },
+    },
+  };
+}
+
+function asJson(schema: z.ZodType, io: "input" | "output") {
+  return { "application/json": { schema: jsonSchema(schema, io) } };
+}
+
+/** An answer is what `z.encode` makes of it, so that its schema is the codecs' input side. */
+function jsonSchema(schema: z.ZodType, io: "input" | "output") {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    reused: "inline",
+    override: ({ zodSchema, jsonSchema }) => {
+      delete jsonSchema.id;
+      if (io === "output" && zodSchema._zod.def.type === "object") {
+        jsonSchema.required = Object.keys(jsonSchema.properties ?? {});
+      }
+    },
+  });
+  return rest;
+}

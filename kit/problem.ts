@@ -1,0 +1,128 @@
+/** Every refusal the daemon can give, in one table: its status, its sentence, what it carries. */
+
+import { z } from "zod";
+
+const Issue = z.object({ path: z.string(), message: z.string() });
+const Candidate = z.object({ peer_id: z.string(), name: z.string(), circle: z.string() });
+const id = z.string();
+
+/** `detail` is one sentence; `{field}` stands for a field's value. */
+function refusal<F extends z.ZodRawShape = Record<never, never>>(
+  status: number,
+  detail: string,
+  hint = "",
+  fields: F = {} as F,
+) {
+  return { status, detail, hint, fields: z.object(fields) };
+}
+
+// deno-fmt-ignore
+export const PROBLEMS = {
+  // The door (contract 10).
+  forbidden_host:       refusal(403, `Not our host: "{host}"`, "use the address that the daemon prints, or add the name to daemon.allowed_hosts", { host: z.string() }),
+  forbidden_origin:     refusal(403, `Not our origin: "{origin}"`, "requests come from the dashboard itself or from programs, never from other pages", { origin: z.string() }),
+  unauthorized:         refusal(401, "The token is missing or wrong", "send Authorization: Bearer with daemon.auth_token"),
+  loopback_only:        refusal(403, "This endpoint answers only to this machine"),
+  // The form of a request (contract 1).
+  not_found:            refusal(404, "No such route: {method} {path}", "see /openapi.json", { method: z.string(), path: z.string() }),
+  method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: z.string(), path: z.string(), allow: z.string() }),
+  body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: z.number() }),
+  bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
+  invalid_request:      refusal(422, "The request does not fit: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
+  storage_failed:       refusal(503, "The database could not take this; nothing was stored", "free some disk space and try again"),
+  shutting_down:        refusal(503, "The daemon is shutting down", "try again when it is up"),
+  internal:             refusal(500, "A fault of the daemon; its log has the cause"),
+  oauth_disabled:       refusal(404, "This relay has no OAuth issuer, so that remote MCP is off", "set RELAY_OAUTH_ISSUER and RELAY_OAUTH_DB"),
+  // Peers.
+  unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: z.string() }),
+  ambiguous_peer:       refusal(409, `"{peer}" names more than one peer`, "use the peer_id, or name the circle", { peer: z.string(), candidates: z.array(Candidate) }),
+  peer_retired:         refusal(409, "{peer_id} is retired", "register anew, without this peer_id", { peer_id: id }),
+  peer_not_addressable: refusal(409, "{peer_id} takes no messages", "ask its parent instead", { peer_id: id, parent_peer_id: id.nullable() }),
+  to_self:              refusal(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
+  identity_not_proven:  refusal(409, "{peer_id} is live, and nothing proves that you are it", "send its birth_certificate or its agent_pid", { peer_id: id }),
+  human_exists:         refusal(409, "There is a human already: {peer_id}", "one daemon serves one human", { peer_id: id }),
+  reserved_name:        refusal(422, `"{name}" is reserved`, "dashboard, telegram and mcp-… are not for peers", { name: z.string() }),
+  no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
+  certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register anew", { reason: z.string() }),
+  // Asks.
+  no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
+  unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),
+  unknown_ask:          refusal(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),
+  already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}", "ask anew, with reply_to", { correlation_id: id, close_reason: z.string() }),
+  not_the_recipient:    refusal(403, "{correlation_id} was asked of another peer", "", { correlation_id: id }),
+  not_the_asker:        refusal(403, "{correlation_id} was asked by another peer", "", { correlation_id: id }),
+  unknown_option:       refusal(422, `"{option}" is not an option`, "answer one of: {options}", { option: z.string(), options: z.string() }),
+  not_a_question:       refusal(422, "{correlation_id} is a plain ask", "use /ack", { correlation_id: id }),
+  illegal_transition:   refusal(409, `A {machine} cannot go on "{on}" from "{from}"`, "the record has moved on; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
+  // Delivery.
+  queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has taken some", { peer_id: id, waiting: z.number() }),
+  unknown_trace:        refusal(404, "Unknown trace: {trace_id}", "it is a correlation_id or a delivery_id", { trace_id: id }),
+  unknown_message:      refusal(404, "Unknown message: {id}", "", { id }),
+  unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled, or its 60 s are over", { drain_id: id }),
+  // The human inbox.
+  no_human:             refusal(503, "No human is registered", "set human.name in the configuration"),
+  unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
+  unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+export type ProblemFields<C extends ProblemCode> = z.input<(typeof PROBLEMS)[C]["fields"]>;
+
+/** The answer's body: flat, with the code, one sentence and whatever may travel (contract 1). */
+export type ProblemBody =
+  & { error: string; detail: string; hint?: string }
+  & Record<
+    string,
+    unknown
+  >;
+
+/** Thrown to refuse. Whatever else is thrown is a fault of ours, and becomes a bare 500. */
+export class Problem<C extends ProblemCode = ProblemCode> extends Error {
+  override readonly name = "Problem";
+  readonly code: C;
+  readonly fields: ProblemFields<C>;
+  /** Names the cause for our own log; never leaves the daemon. */
+  override readonly cause: unknown;
+
+  constructor(code: C, fields: ProblemFields<C>, cause?: unknown) {
+    super(`${code} ${JSON.stringify(fields)}`);
+    this.code = code;
+    this.fields = fields;
+    this.cause = cause;
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+
+  toBody(): ProblemBody {
+    const { detail, hint } = PROBLEMS[this.code];
+    const fields: Record<string, unknown> = this.fields;
+    const body = { error: this.code, detail: fill(detail, fields) };
+    const { summary: _, ...context } = fields;
+    return { ...body, ...(hint && { hint: fill(hint, fields) }), ...context };
+  }
+
+  toResponse(): Response {
+    const headers: Record<string, string> = { "cache-control": "no-store" };
+    if (this.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+    const { allow } = this.fields as { allow?: string };
+    if (allow) headers["allow"] = allow;
+    return Response.json(this.toBody(), { status: this.status, headers });
+  }
+}
+
+export function isProblem<C extends ProblemCode>(fault: unknown, code: C): fault is Problem<C> {
+  return fault instanceof Problem && fault.code === code;
+}
+
+/** Turns zod's complaints into an `invalid_request`. */
+export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
+  const issues = error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const summary = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
+  return new Problem("invalid_request", { summary: summary.join("; "), issues });
+}
+
+function fill(sentence: string, fields: Record<string, unknown>): string {
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => String(fields[name]));
+}

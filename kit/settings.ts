@@ -1,0 +1,124 @@
+/** Reads a table of settings from a file and the environment: one run names every mistake. */
+
+import type { z } from "zod";
+
+/** One row a setting: its dotted key, and its shape, whose description says what is allowed. */
+export type Settings = Record<string, z.ZodType>;
+export type Read<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
+
+/** Everything that a person may have said, not yet believed. */
+export interface Said {
+  /** The parsed file; an absent file is `{}`. */
+  readonly file: unknown;
+  readonly file_name: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Reads one environment value: YAML, so that `[a, b]`, `8` and `true` mean what they say. */
+  readonly parse: (text: string) => unknown;
+}
+
+/** A value that must not be shown: it prints as `[hidden]` wherever it goes. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toJSON(): string {
+    return "[hidden]";
+  }
+}
+
+interface Found {
+  readonly value: unknown;
+  readonly where: string;
+}
+
+/** The settings, or one error whose lines name each mistake: key, what was found, what may be. */
+export function readSettings<const T extends Settings>(table: T, said: Said): Read<T> {
+  const mistakes: string[] = [];
+  const found = new Map<string, Found>();
+  gather(said.file, "", { table, said, found, mistakes });
+  gatherEnv({ table, said, found, mistakes });
+  const read = Object.entries(table).map(([key, shape]) => {
+    const given = found.get(key);
+    const result = shape.safeParse(given?.value);
+    if (result.success) return [key, result.data];
+    mistakes.push(complaint(key, given, shape, result.error));
+    return [key, undefined];
+  });
+  if (mistakes.length === 0) return Object.fromEntries(read) as Read<T>;
+  throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
+}
+
+interface Gathering {
+  readonly table: Settings;
+  readonly said: Said;
+  readonly found: Map<string, Found>;
+  readonly mistakes: string[];
+}
+
+function gather(value: unknown, at: string, into: Gathering): void {
+  const { table, said, found, mistakes } = into;
+  if (at in table) return void found.set(at, { value, where: said.file_name });
+  const known = at === "" || Object.keys(table).some((key) => key.startsWith(`${at}.`));
+  if (!known) {
+    const section = at.split(".").slice(0, -1).join(".");
+    return void mistakes.push(
+      `${at}: unknown key, found in ${said.file_name}; allowed: ${namesUnder(table, section)}`,
+    );
+  }
+  if (value === null || value === undefined) return;
+  if (typeof value !== "object" || Array.isArray(value)) {
+    const where = at === "" ? said.file_name : at;
+    return void mistakes.push(
+      `${where}: found ${show(value)}; allowed: a section with ${namesUnder(table, at)}`,
+    );
+  }
+  for (const [key, inner] of Object.entries(value)) gather(inner, at ? `${at}.${key}` : key, into);
+}
+
+/** `MESH_DAEMON__PORT` is `daemon.port`; names without `__` are not settings. */
+function gatherEnv({ table, said, found, mistakes }: Gathering): void {
+  for (const [variable, text] of Object.entries(said.env)) {
+    if (!variable.startsWith("MESH_") || !variable.includes("__")) continue;
+    const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
+    if (!(key in table)) {
+      mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
+      continue;
+    }
+    found.set(key, { value: tryParse(said.parse, text), where: variable });
+  }
+}
+
+function tryParse(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function complaint(key: string, given: Found | undefined, shape: z.ZodType, error: z.ZodError) {
+  const allowed = shape.description ?? error.issues[0]?.message ?? "";
+  const inner = error.issues[0]?.path.join(".");
+  const at = inner ? `${key}.${inner}` : key;
+  const hidden = /token|secret/.test(key);
+  const value = hidden ? "a value" : show(given?.value);
+  return `${at}: found ${value} (${given?.where ?? "nowhere"}); allowed: ${allowed}`;
+}
+
+function namesUnder(table: Settings, section: string): string {
+  const prefix = section ? `${section}.` : "";
+  const names = Object.keys(table).filter((key) => key.startsWith(prefix))
+    .map((key) => key.slice(prefix.length).split(".")[0]);
+  return [...new Set(names)].join(", ");
+}
+
+function show(value: unknown): string {
+  return value === undefined ? "nothing" : JSON.stringify(value);
+}

@@ -1,0 +1,219 @@
+/** SQLite with group commit: a savepoint a verb, one commit a turn of the loop, effects after it. */
+
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { z } from "zod";
+import type { Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
+
+type Params = Record<string, SQLInputValue>;
+type Effect = () => void;
+
+/** A transaction may not return a promise: nothing interleaves between what it reads and writes. */
+type Settled<T> = T extends PromiseLike<unknown> ? never : T;
+
+/** The verbs of one turn: what to do once they are on the disk, and who waits for that. */
+interface Group {
+  readonly effects: Effect[];
+  readonly waiters: { resolve: () => void; reject: (fault: unknown) => void }[];
+}
+
+/** SQLite's primary result codes after which the whole transaction is given up. */
+const FATAL = new Set([
+  7, // NOMEM
+  10, // IOERR
+  11, // CORRUPT
+  13, // FULL
+  26, // NOTADB
+]);
+
+/** How long another process (a backup, a reader) may hold the file before we give up. */
+const BUSY_MS_MAX = 5000;
+
+export class Database implements Disposable {
+  readonly #sqlite: DatabaseSync;
+  readonly #log: Log;
+  readonly #statements = new Map<string, StatementSync>();
+  #group: Group | undefined;
+  #depth = 0;
+  #closed = false;
+  /** Commits since the start, for `/metrics`. */
+  commits = 0;
+
+  constructor(path: string, migrations: readonly string[], log: Log) {
+    this.#log = log;
+    this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
+    this.#sqlite.exec(
+      `pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
+       pragma busy_timeout = ${BUSY_MS_MAX}; pragma wal_autocheckpoint = 0;
+       pragma temp_store = memory; pragma cache_size = -16384`,
+    );
+    this.#migrate(migrations);
+  }
+
+  /** Runs one statement; the number of rows that it changed. */
+  run(sql: string, params: Params = {}): number {
+    return Number(this.#prepare(sql).run(params).changes);
+  }
+
+  /** Runs one insert; the rowid of the new row. */
+  insert(sql: string, params: Params): number {
+    return Number(this.#prepare(sql).run(params).lastInsertRowid);
+  }
+
+  get<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S> | undefined {
+    const found = this.#prepare(sql).get(params);
+    return found && row.parse(found);
+  }
+
+  all<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S>[] {
+    return this.#prepare(sql).all(params).map((found) => row.parse(found));
+  }
+
+  /**
+   * Runs a verb in its own savepoint of the turn's transaction. A verb that throws rolls back
+   * alone, and its effects are cut off with it. A nested verb joins the outer one.
+   */
+  transact<T>(work: () => Settled<T>): Settled<T> {
+    if (this.#depth > 0) return work();
+    const group = this.#group ?? this.#begin();
+    const mark = group.effects.length;
+    this.#depth++;
+    try {
+      this.#exec("savepoint verb");
+      const result = work();
+      this.#exec("release verb");
+      return result;
+    } catch (fault) {
+      group.effects.length = mark;
+      throw this.#undo(fault);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** A group of one, committed before it returns: for secrets, migrations and shutdown. */
+  transactNow<T>(work: () => Settled<T>): Settled<T> {
+    if (this.#depth > 0) throw new Error("Cannot commit inside of a verb");
+    this.flush();
+    const result = this.transact(work);
+    this.flush();
+    return result;
+  }
+
+  /** Runs `effect` once this verb is durable; never if it, or its group, rolls back. */
+  afterCommit(effect: Effect): void {
+    if (this.#depth === 0) throw new Error("Cannot wait for a commit outside of a verb");
+    this.#group?.effects.push(effect);
+  }
+
+  /** Resolves when all that was worked out so far is on the disk; undefined when it is already. */
+  durable(): Promise<void> | undefined {
+    const group = this.#group;
+    if (!group) return undefined;
+    return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
+  }
+
+  /** Commits the open group now, if there is one. Throws `storage_failed` when it cannot. */
+  flush(): void {
+    const group = this.#group;
+    if (!group) return;
+    const fault = this.#commit();
+    this.#finish(group, fault);
+    if (fault) throw fault;
+  }
+
+  /**
+   * Moves what the write-ahead log holds into the database, as far as no reader is in the way. With
+   * a group open it is done right after its commit, before any effect can open the next.
+   */
+  checkpoint(): void {
+    if (this.#group) this.#group.effects.unshift(() => this.checkpoint());
+    else this.#sqlite.exec("pragma wal_checkpoint(passive)");
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      this.flush();
+    } finally {
+      this.#sqlite.close();
+    }
+  }
+
+  #begin(): Group {
+    this.#exec("begin immediate");
+    const group: Group = this.#group = { effects: [], waiters: [] };
+    setImmediate(() => {
+      if (this.#group === group) this.#finish(group, this.#commit());
+    });
+    return group;
+  }
+
+  #commit(): Problem | undefined {
+    try {
+      this.#exec("commit");
+      this.commits++;
+      return undefined;
+    } catch (fault) {
+      this.#log.error("A commit failed", { fault });
+      if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
+      return new Problem("storage_failed", {}, fault);
+    }
+  }
+
+  /** Ends a group: those who wait hear the truth, effects run in order, each on its own. */
+  #finish(group: Group, fault: Problem | undefined): void {
+    this.#group = undefined;
+    for (const { resolve, reject } of group.waiters) fault ? reject(fault) : resolve();
+    if (fault) return;
+    for (const effect of group.effects) {
+      try {
+        effect();
+      } catch (fault) {
+        this.#log.error("An effect failed", { fault });
+      }
+    }
+  }
+
+  /** Takes back one verb, or the whole group when SQLite has given it up. */
+  #undo(fault: unknown): unknown {
+    const { errcode } = fault as { errcode?: number };
+    const fatal = errcode !== undefined && FATAL.has(errcode & 0xff);
+    if (!fatal && this.#sqlite.isTransaction) {
+      this.#exec("rollback to verb");
+      this.#exec("release verb");
+      return fault;
+    }
+    if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
+    this.#log.error("A transaction was given up", { fault });
+    const problem = new Problem("storage_failed", {}, fault);
+    if (this.#group) this.#finish(this.#group, problem);
+    return problem;
+  }
+
+  #exec(sql: string): void {
+    this.#prepare(sql).run();
+  }
+
+  /** Statements are prepared once; the SQL in the stores is constant, so this map is bounded. */
+  #prepare(sql: string): StatementSync {
+    return this.#statements.getOrInsertComputed(sql, () => this.#sqlite.prepare(sql));
+  }
+
+  #migrate(migrations: readonly string[]): void {
+    const { user_version } = this.#sqlite.prepare("pragma user_version").get() as {
+      user_version: number;
+    };
+    if (user_version > migrations.length) {
+      throw new Error(
+        `Cannot open the database: it is at version ${user_version}, and this program knows ` +
+          `${migrations.length}; use a newer program`,
+      );
+    }
+    migrations.slice(user_version).forEach((sql, index) => {
+      const version = user_version + index + 1;
+      this.transactNow(() => this.#sqlite.exec(`${sql}; pragma user_version = ${version}`));
+    });
+  }
+}

@@ -1,0 +1,20 @@
+/** What the relay says of itself. */
+
+import { z } from "zod";
+import { contract } from "kit/contract.ts";
+
+export const getRelayHealth = contract({
+  id: "relay.health",
+  method: "GET",
+  path: "/health",
+  summary: "Whether the relay is up",
+  who: "anyone",
+  token: "open",
+  returns: z.object({
+    status: z.literal("ok"),
+    version: z.string(),
+    uptime_seconds: z.number(),
+    daemons: z.number().int(),
+    oauth: z.literal("disabled"),
+  }),
+});

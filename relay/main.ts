@@ -1,0 +1,38 @@
+/** The relay as a process, from its configuration to SIGTERM. */
+
+import { systemClock } from "kit/clock.ts";
+import { jsonLog } from "kit/log.ts";
+import { openRelay } from "./app.ts";
+import { readRelayConfig } from "./config.ts";
+
+/** How long requests that are under way may take to end once we go down. */
+const DRAIN_MS_MAX = 5000;
+
+/** Runs a relay until SIGTERM or SIGINT; the exit code of the process. */
+export async function runRelay(env: Readonly<Record<string, string>>): Promise<number> {
+  const encoder = new TextEncoder();
+  const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
+  const log = jsonLog(systemClock, "info", write);
+  try {
+    const { host, port } = readRelayConfig(env);
+    const relay = openRelay(systemClock, log);
+    const told = signals();
+    const options = { hostname: host, port, onListen: () => undefined };
+    const server = Deno.serve(options, (request) => relay(request));
+    log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
+    log.info("The relay goes down", { signal: await told });
+    await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);
+    return 0;
+  } catch (fault) {
+    write(fault instanceof Error ? fault.message : String(fault));
+    return 2;
+  }
+}
+
+function signals(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      Deno.addSignalListener(signal, () => resolve(signal));
+    }
+  });
+}

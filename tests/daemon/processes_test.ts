@@ -1,0 +1,97 @@
+/** Facts about processes: by start time, by tree, and by who has the terminal. */
+
+import assert from "node:assert/strict";
+import {
+  argumentsOf,
+  commandOf,
+  foregroundOf,
+  groupOf,
+  isAlive,
+  isDescendant,
+  isStopped,
+  parentOf,
+  startOf,
+} from "../../daemon/spawn/processes.ts";
+import { until, withTmux } from "./terminal.ts";
+
+/** A pid that no Linux or macOS kernel hands out. */
+const NOBODY = 2 ** 30;
+
+function sleeper(): Deno.ChildProcess {
+  return new Deno.Command("sleep", { args: ["1000"] }).spawn();
+}
+
+async function end(child: Deno.ChildProcess): Promise<void> {
+  child.kill("SIGKILL");
+  await child.status;
+}
+
+Deno.test("a process is alive by its pid and start time, and not by the pid alone", async () => {
+  const child = sleeper();
+  const started = startOf(child.pid);
+  assert.ok(started);
+  assert.equal(isAlive(child.pid, started), true);
+  assert.equal(isAlive(child.pid), true);
+  assert.equal(isAlive(child.pid, "1"), false);
+  await end(child);
+  assert.equal(isAlive(child.pid, started), false);
+  assert.equal(startOf(child.pid), undefined);
+});
+
+Deno.test("nothing is known of a pid that nobody has, or that is none", () => {
+  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) {
+    assert.equal(isAlive(pid), false);
+    assert.equal(startOf(pid), undefined);
+    assert.equal(parentOf(pid), undefined);
+    assert.equal(commandOf(pid), undefined);
+    assert.equal(argumentsOf(pid), undefined);
+    assert.equal(foregroundOf(pid), undefined);
+    assert.equal(isDescendant(pid, Deno.pid), false);
+  }
+});
+
+Deno.test("a child descends from its parent and from itself, and not the other way", async () => {
+  const child = sleeper();
+  assert.equal(parentOf(child.pid), Deno.pid);
+  assert.equal(isDescendant(child.pid, Deno.pid), true);
+  assert.equal(isDescendant(child.pid, child.pid), true);
+  assert.equal(isDescendant(Deno.pid, child.pid), false);
+  await end(child);
+});
+
+Deno.test("a name with brackets and blanks does not shift the fields", async () => {
+  const dir = await Deno.makeTempDir();
+  const program = `${dir}/a) R 1 (b`;
+  await Deno.copyFile("/bin/sleep", program);
+  const child = new Deno.Command(program, { args: ["1000"] }).spawn();
+  await until("the program", () => argumentsOf(child.pid)?.[0] === program);
+  assert.equal(commandOf(child.pid), "a) R 1 (b");
+  assert.equal(parentOf(child.pid), Deno.pid);
+  assert.deepEqual(argumentsOf(child.pid), [program, "1000"]);
+  await end(child);
+  await Deno.remove(dir, { recursive: true });
+});
+
+Deno.test("a process that is stopped is alive and says so", async () => {
+  const child = sleeper();
+  child.kill("SIGSTOP");
+  await until("the stop", () => isStopped(child.pid));
+  assert.equal(isAlive(child.pid), true);
+  await end(child);
+});
+
+withTmux("the foreground of a pane is the job that has its terminal", async (terminal) => {
+  const pane = terminal.start("bash --norc --noprofile");
+  const shell = Number(terminal.format(pane, "#{pane_pid}"));
+  await until("the prompt", () => foregroundOf(shell) === shell);
+  terminal.cli("send-keys", "-t", pane, "sleep 1000", "Enter");
+  const job = await until("the job", () => {
+    const front = foregroundOf(shell);
+    return front !== shell && front !== undefined && commandOf(front) === "sleep" && front;
+  });
+  assert.equal(groupOf(job), job);
+  assert.equal(isDescendant(job, shell), true);
+  terminal.cli("send-keys", "-t", pane, "C-z");
+  await until("the shell again", () => foregroundOf(shell) === shell);
+  assert.equal(isStopped(job), true);
+});

@@ -1,0 +1,158 @@
+/** A whole daemon in memory: real routes, real SQL, fake time, counted ids, and ears everywhere. */
+
+import { client } from "kit/client.ts";
+import { countingIds, FakeClock } from "kit/clock.ts";
+import type { MeshEvent } from "kit/events.ts";
+import { jsonLog } from "kit/log.ts";
+import { Daemon } from "../daemon/app.ts";
+import type { Adapter } from "../daemon/agents/adapter.ts";
+import type { HookReader } from "../daemon/agents/agents.ts";
+import { readConfig } from "../daemon/config.ts";
+import type { Outbound } from "../daemon/delivery/ws/frames.ts";
+import { wire } from "../daemon/routes.ts";
+
+/** The processes of a world: alive until a test ends them. */
+export class FakeProcesses {
+  readonly #alive = new Map<number, string>();
+  #starts = 0;
+
+  start(pid: number): void {
+    this.#alive.set(pid, String(++this.#starts));
+  }
+
+  end(pid: number): void {
+    this.#alive.delete(pid);
+  }
+
+  startOf(pid: number): string | undefined {
+    return this.#alive.get(pid);
+  }
+
+  isAlive(pid: number, started?: string): boolean {
+    const since = this.#alive.get(pid);
+    return since !== undefined && (started === undefined || started === since);
+  }
+}
+
+export interface WorldOptions {
+  /** Settings by their dotted key, e.g. `{"human.name": "sam"}`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A file, for worlds that are restarted; in memory otherwise. */
+  readonly db_path?: string;
+  readonly clock?: FakeClock;
+  readonly processes?: FakeProcesses;
+  readonly adapters?: readonly Adapter[];
+  readonly hooks?: Readonly<Record<string, HookReader>>;
+  /** What the kernel would say of a request's terminal. */
+  readonly at_terminal?: boolean;
+}
+
+export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
+export const BASE = "http://127.0.0.1:8377";
+
+export type World = Awaited<ReturnType<typeof world>>;
+
+/** A daemon that was started; dispose it with `await using`. */
+export function world(options: WorldOptions = {}) {
+  const clock = options.clock ?? new FakeClock();
+  const processes = options.processes ?? new FakeProcesses();
+  const logged: string[] = [];
+  const log = jsonLog(clock, "warn", (line) => logged.push(line));
+  const said = Object.entries(options.settings ?? {}).map(([key, value]) => {
+    return [`MESH_${key.toUpperCase().replaceAll(".", "__")}`, value] as const;
+  });
+  const config = readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(said) }, () => undefined);
+  const daemon = new Daemon(config, options.db_path ?? ":memory:", {
+    clock,
+    ids: countingIds(),
+    log,
+    machine: "here",
+    pid: 1,
+    processes,
+    adapters: () => options.adapters ?? [],
+    hooks: options.hooks ?? {},
+    sessionOf: () => Promise.resolve(undefined),
+    atTerminal: () => options.at_terminal ?? false,
+  });
+  daemon.wakeUp();
+  const events: MeshEvent[] = [];
+  daemon.ground.events.subscribe({ event: (event) => events.push(event) });
+  const send = (request: Request) => daemon.fetch(request, HERE);
+  return {
+    clock,
+    processes,
+    daemon,
+    events,
+    logged,
+    call: client(BASE, send),
+    /** A bare request, as any program might send it; the path with its query. */
+    fetch: (path: string, init?: RequestInit) => send(new Request(`${BASE}${path}`, init)),
+    post: (path: string, body: unknown, headers: Record<string, string> = {}) =>
+      send(
+        new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers }),
+      ),
+    socket: () => new FakeSocket(daemon, clock),
+    /** A second passes, and the heart beats. */
+    async beat(seconds = 1): Promise<void> {
+      await clock.advance(seconds * 1000);
+      daemon.beat();
+      await clock.settle();
+    },
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
+  };
+}
+
+/** The client's end of a `/ws` connection, without a network. */
+export class FakeSocket {
+  readonly frames: Outbound[] = [];
+  closed: { code: number; reason: string } | undefined;
+  buffered = 0;
+  readonly #wire: ReturnType<typeof wire>;
+  readonly #clock: FakeClock;
+
+  constructor(daemon: Daemon, clock: FakeClock) {
+    this.#clock = clock;
+    const isOpen = () => this.closed === undefined;
+    const buffered = () => this.buffered;
+    this.#wire = wire(daemon, {
+      get open() {
+        return isOpen();
+      },
+      get buffered() {
+        return buffered();
+      },
+      send: (text) => void this.frames.push(JSON.parse(text)),
+      close: (code, reason) => this.#end(code, reason),
+    }, { authorized: daemon.config["daemon.auth_token"] === undefined });
+  }
+
+  /** Sends a frame and lets the daemon do all that follows from it. */
+  async say(frame: Record<string, unknown> | string): Promise<void> {
+    this.#wire.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
+    await this.#clock.settle();
+  }
+
+  /** Connects as a peer; what the daemon answered. */
+  async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
+    await this.say({ type: "connect", backend: "sdk", path: "/work", ...fields });
+    return this.frames.find(({ type }) => type === "connected");
+  }
+
+  of<T extends Outbound["type"]>(type: T): Extract<Outbound, { type: T }>[] {
+    return this.frames.filter((frame): frame is Extract<Outbound, { type: T }> =>
+      frame.type === type
+    );
+  }
+
+  /** The network is gone. */
+  async drop(): Promise<void> {
+    this.#end(1006, "");
+    await this.#clock.settle();
+  }
+
+  #end(code: number, reason: string): void {
+    if (this.closed) return;
+    this.closed = { code, reason };
+    queueMicrotask(() => this.#wire.closed());
+  }
+}
