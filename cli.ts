@@ -1,6 +1,7 @@
 /** The table of commands: what is typed, which contract answers it, and how people see the answer. */
 
 import { type Clock, systemClock } from "kit/clock.ts";
+import { VERSION } from "kit/version.ts";
 import {
   ackAsk,
   declineAsk,
@@ -275,7 +276,7 @@ export const COMMANDS: readonly Command[] = [
 
 const ABOUT = {
   summary: "Agent Mesh: lets coding agents, and you, ask each other.",
-  version: "0.1.0",
+  version: VERSION,
 };
 
 /** Runs one command line, and answers its exit code. */

@@ -1,9 +1,9 @@
 /** Starts, finds and stops the daemon of this state directory; never another one's. */
 
 import { join } from "node:path";
-import { z } from "zod";
 import type { Clock } from "kit/clock.ts";
 import { type Env, statePath } from "../daemon/config.ts";
+import { Health } from "../daemon/events/contract.ts";
 import { argumentsOf, isAlive } from "../daemon/spawn/processes.ts";
 import {
   type Beacon,
@@ -19,17 +19,6 @@ const START_MS_MAX = 15_000;
 const STOP_MS_MAX = 15_000;
 const LOOK_EVERY_MS = 25;
 const LOG_LINES_SHOWN = 12;
-
-/** What `/health` says (contract 3), as far as the CLI reads it. */
-export const Health = z.looseObject({
-  status: z.literal("ok"),
-  version: z.string(),
-  pid: z.number().int(),
-  uptime_seconds: z.number(),
-  peers: z.number().int(),
-  relay: z.object({ status: z.string(), url: z.string().nullish() }).optional(),
-});
-export type Health = z.infer<typeof Health>;
 
 export interface Up {
   readonly url: string;

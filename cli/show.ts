@@ -6,7 +6,7 @@ import type { getAsk, waitAsk } from "../daemon/asks/contract.ts";
 import type { getTrace } from "../daemon/delivery/contract.ts";
 import type { getInboxItem } from "../daemon/inbox/contract.ts";
 import type { getPeer } from "../daemon/peers/contract.ts";
-import type { Health } from "./lifecycle.ts";
+import type { Health } from "../daemon/events/contract.ts";
 import {
   ink,
   type Piece,

@@ -25,7 +25,9 @@ export interface OutsideOptions {
 
 /** One folder an agent; this is the list of them. */
 export function agentsOf({ clock, ids, log, state }: OutsideOptions): AgentsOutside {
-  const tmuxes = new Tmuxes({ clock, ids, log, state_dir: join(state, "tmux") });
+  const state_dir = join(state, "tmux");
+  Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
+  const tmuxes = new Tmuxes({ clock, ids, log, state_dir });
   return {
     adapters: [genericAdapter({ tmuxes, clock, log })],
     hooks: {},

@@ -80,6 +80,18 @@ function deadPort(): string {
   return String(listener.addr.port);
 }
 
+const HEALTH = {
+  status: "ok",
+  version: "1.2.3",
+  daemon_id: "dm-000000000001",
+  uptime_seconds: 1,
+  pid: 7,
+  peers: 2,
+  schema_version: 1,
+  capabilities: {},
+  relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+};
+
 Deno.test("what a peer wrote reaches the terminal without its escapes", async () => {
   const description = "\u001b]0;owned\u0007\u001b[31mworking";
   await using p = place({ "GET /peers": () => ({ peers: [{ ...PEER, description }] }) });
@@ -326,7 +338,7 @@ Deno.test("daemon.json says where the daemon is; one that a dead process left is
 });
 
 Deno.test("`mesh` alone says how things stand and what to do next", async () => {
-  const health = { status: "ok", version: "1.2.3", pid: 7, uptime_seconds: 61, peers: 2 };
+  const health = { ...HEALTH, uptime_seconds: 61 };
   await using p = place({ "GET /health": () => health });
   const up = await p.mesh([]);
   assert.equal(up.code, 0);
@@ -338,7 +350,7 @@ Deno.test("`mesh` alone says how things stand and what to do next", async () => 
 });
 
 Deno.test("`down` without a daemon is done; a stranger's daemon and process are left alone", async () => {
-  const health = { status: "ok", version: "1", pid: 999_999_999, uptime_seconds: 1, peers: 0 };
+  const health = { ...HEALTH, pid: 999_999_999 };
   await using p = place({ "GET /health": () => health });
   const alone = await p.mesh(["down"], {}, { MESH_DAEMON__PORT: deadPort() });
   assert.deepEqual([alone.code, alone.out], [0, "No daemon is up.\n"]);
@@ -356,8 +368,7 @@ Deno.test("`down` without a daemon is done; a stranger's daemon and process are 
 });
 
 Deno.test("`up` finds the one that is up already", async () => {
-  const health = { status: "ok", version: "1", pid: 7, uptime_seconds: 1, peers: 0 };
-  await using p = place({ "GET /health": () => health });
+  await using p = place({ "GET /health": () => HEALTH });
   const { code, out } = await p.mesh(["up"]);
   assert.equal(code, 0);
   assert.match(out, new RegExp(`^Up already at ${p.url}\nprocess +7\nlog file +${p.dir}`));
