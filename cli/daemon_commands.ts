@@ -48,9 +48,9 @@ export const DAEMON_COMMANDS: readonly Command[] = [
       "--uninstall": "take everything out again",
     },
     example: "mesh setup --agent claude-code --dry-run",
-    run: async ({ args }) => {
+    run: async ({ args, env }) => {
       const { runSetup } = await import("../daemon/agents/setup_command.ts");
-      return await runSetup(args.slice(1));
+      return await runSetup(args.slice(1), env);
     },
   },
   {

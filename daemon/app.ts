@@ -23,6 +23,8 @@ import { Gate } from "./door.ts";
 import { Meters } from "./events/meters.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { Inbox } from "./inbox/inbox.ts";
+import { identifyByHeaders } from "./mcp/identify.ts";
+import { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Processes } from "./peers/admission.ts";
 import { Registry } from "./peers/certificate.ts";
@@ -33,6 +35,8 @@ import { routesOf } from "./routes.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
+/** How far above a tool's process its agent is looked for. */
+const GENERATIONS_MAX = 16;
 /** Events that retention drops in one beat. */
 const FORGET_ROWS_MAX = 500;
 
@@ -42,7 +46,7 @@ export interface Outside {
   readonly ids: Ids;
   readonly log: Log;
   readonly machine: string;
-  readonly processes: Processes;
+  readonly processes: Processes & { parentOf(pid: number): number | undefined };
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Readonly<Record<string, HookReader>>;
@@ -68,6 +72,7 @@ export class Daemon implements AsyncDisposable {
   readonly asks: Asks;
   readonly inbox: Inbox;
   readonly agents: Agents;
+  readonly mcp: Mcp;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly started_at: number;
@@ -102,6 +107,7 @@ export class Daemon implements AsyncDisposable {
     this.asks = this.#openAsks();
     this.notes = this.#openNotes();
     this.agents = this.#openAgents();
+    this.mcp = this.#openMcp();
     this.gate = this.#openGate();
     this.fetch = serve(routesOf(this), {
       admit: (request) => this.gate.admit(request),
@@ -147,6 +153,7 @@ export class Daemon implements AsyncDisposable {
     this.peers.beat(now);
     this.asks.beat(now);
     this.delivery.beat(now);
+    this.agents.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }
@@ -162,6 +169,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
+    await this.mcp[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -228,7 +236,7 @@ export class Daemon implements AsyncDisposable {
         },
         prompted: (peer_id, prompt) => void this.delivery.prove(peer_id, prompt),
         changed: (peer_id) => this.courier.wake(peer_id),
-        sever: (peer_id) => this.sockets.of(peer_id)?.end("peer_retired"),
+        sever: (peer_id, why) => this.sockets.of(peer_id)?.end(why),
       },
     });
   }
@@ -271,7 +279,8 @@ export class Daemon implements AsyncDisposable {
       surfaces: () => this.#dashboards > 0 ? ["dashboard"] : [],
       ask: (correlation_id) => ledger.ask(db, correlation_id),
       answer: (correlation_id, message) => {
-        this.asks.ack({ correlation_id, message, from_peer: this.directory.mustHuman().peer_id });
+        const from_peer = this.directory.mustHuman().peer_id;
+        this.asks.ack({ correlation_id, message, from_peer }, { proven_human: true });
       },
       openAsk: (to_peer, text, reply_to) => {
         const from_peer = this.directory.mustHuman().peer_id;
@@ -319,10 +328,37 @@ export class Daemon implements AsyncDisposable {
         turn: (peer_id, turn) => this.peers.turn(peer_id, turn),
         offline: (peer_id, cause) => this.peers.offline(peer_id, cause),
         ofSession: (session_id) => this.directory.ofSession(session_id),
+        addressees: () => this.peers.addressees(),
+        observed: (peer_id, turn_state) => this.peers.observed(peer_id, turn_state),
       },
       delivery: this.delivery,
       frame,
     });
+  }
+
+  #openMcp(): Mcp {
+    return new Mcp({
+      call: (contract, given) => this.call(contract, given),
+      fault: (fault) => this.ground.log.error("A tool failed", { fault }),
+      identify: identifyByHeaders({
+        peerOfProcess: (pid) => Promise.resolve(this.#peerOfProcess(pid)),
+        peerOfCertificate: async (peer_id, certificate) => {
+          const claims = await this.registry.check(certificate);
+          return claims.peer_id === peer_id ? this.directory.find(peer_id) : undefined;
+        },
+      }),
+    });
+  }
+
+  /** The peer whose agent is this process, or started it. */
+  #peerOfProcess(pid: number) {
+    const { startOf, parentOf } = this.outside.processes;
+    const line: { pid: number; started: string }[] = [];
+    for (let at: number | undefined = pid; at && line.length < GENERATIONS_MAX; at = parentOf(at)) {
+      const started = startOf(at);
+      if (started) line.push({ pid: at, started });
+    }
+    return this.directory.ofProcesses(line);
   }
 
   #openGate(): Gate {

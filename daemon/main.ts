@@ -6,7 +6,7 @@ import type { Log } from "kit/log.ts";
 import { agentsOf } from "./agents/outside.ts";
 import { Daemon, systemGround } from "./app.ts";
 import { type Config, type Env, readConfig, readTextOrNothing, statePath } from "./config.ts";
-import { isAlive, startOf } from "./spawn/processes.ts";
+import { isAlive, parentOf, startOf } from "./spawn/processes.ts";
 import { isAtTerminal } from "./spawn/terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -39,7 +39,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
     ...{ clock, ids, log },
     machine: hostname(),
     pid: Deno.pid,
-    processes: { startOf, isAlive },
+    processes: { startOf, isAlive, parentOf },
     adapters: () => agents.adapters,
     hooks: agents.hooks,
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),

@@ -2,6 +2,7 @@
 
 import type { Contract } from "kit/contract.ts";
 import { Refused } from "kit/client.ts";
+import { Problem } from "kit/problem.ts";
 import type { Caller, Route } from "kit/route.ts";
 import { VERSION } from "kit/version.ts";
 import { agentRoutes } from "./agents/routes.ts";
@@ -17,6 +18,7 @@ import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
 import { greet } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
+import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
@@ -36,13 +38,19 @@ export function routesOf(daemon: Daemon): Route[] {
       provenHuman,
       findId: (argument) => directory.find(argument).peer_id,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
-      upgrade: (request, caller) => upgrade(request, (line) => wire(daemon, line, caller)),
+      upgrade: (request, caller) => {
+        if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+          throw new Problem("upgrade_required", {});
+        }
+        return upgrade(request, (line) => wire(daemon, line, caller));
+      },
     }),
     ...inboxRoutes(daemon.inbox),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
     }),
+    ...mcpRoutes(daemon.mcp),
     ...systemRoutes({
       clock: ground.clock,
       events: ground.events,
@@ -66,10 +74,7 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
       version: VERSION,
       authorized: (token) => daemon.gate.holds(token),
       greet: (connect) => greet(daemon, connect),
-      attach: (session) => {
-        sockets.attach(session);
-        peers.sighted(session.peer_id, "websocket");
-      },
+      attach: (session) => attach(daemon, session),
       detach: (session) => detach(daemon, session),
       receipt: (session, ack) => delivery.receipt(session, ack),
       turn: (peer_id, turn) => peers.turn(peer_id, turn),
@@ -80,13 +85,28 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
   );
 }
 
+/** A socket is evidence of its peer. One that takes no messages is replayed none (spec 3). */
+function attach({ ground, peers, sockets, delivery, directory }: Daemon, session: Session): void {
+  const { peer_id } = session;
+  ground.db.transact(() => {
+    if (!directory.isOpen(peer_id)) {
+      return ground.db.afterCommit(() => session.end("peer_retired"));
+    }
+    peers.sighted(peer_id, "websocket");
+    if (!directory.resolve(peer_id).addressable) {
+      delivery.dropQueue(peer_id, "peer_not_addressable");
+    }
+    sockets.attach(session);
+  });
+}
+
 /** A lost socket takes a peer offline, unless it can be reached another way. */
 function detach({ ground, peers, sockets, directory, courier }: Daemon, session: Session): void {
   const { peer_id } = session;
   ground.db.transact(() => {
     if (!sockets.detach(session)) return;
-    const { role, status } = directory.resolve(peer_id);
-    if (role !== "human" && status !== "retired" && !directory.reachable(peer_id)) {
+    if (!directory.isOpen(peer_id)) return;
+    if (directory.resolve(peer_id).role !== "human" && !directory.reachable(peer_id)) {
       const cause = { reason: "socket_closed", source: "websocket", terminal: false };
       peers.offline(peer_id, cause);
     }

@@ -48,6 +48,9 @@ const utf8 = new TextEncoder();
 export const Text = z.string().min(1).refine(
   (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
   `Longer than ${TEXT_BYTES_MAX} bytes`,
+).refine(
+  (text) => !text.includes("\0") && text.isWellFormed(),
+  "A NUL or a lone surrogate, which no agent can be shown",
 );
 
 /** Names of peers and circles (contract 1). */

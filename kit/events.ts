@@ -26,7 +26,14 @@ export const EVENTS = {
   peer_retired: z.object(peer),
   peer_removed: z.object(peer),
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
-  ack: z.object({ correlation_id: id, close_reason: id, outcome: id, ...from, ...to }),
+  ack: z.object({
+    correlation_id: id,
+    close_reason: id,
+    outcome: id,
+    ...from,
+    to_peer_id: maybe, // An asker that is not registered has a name alone.
+    to: z.string(),
+  }),
   notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
   broadcast: z.object({ ...from, sent_to: z.number() }),
   deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),

@@ -26,6 +26,7 @@ export const PROBLEMS = {
   // The form of a request (contract 1).
   not_found:            refusal(404, "No such route: {method} {path}", "see /openapi.json", { method: z.string(), path: z.string() }),
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: z.string(), path: z.string(), allow: z.string() }),
+  upgrade_required:     refusal(426, "This route speaks WebSocket alone", "see contract 4: connect is the first frame"),
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: z.number() }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
   invalid_request:      refusal(422, "The request does not fit: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),

@@ -90,7 +90,8 @@ export function serve(routes: readonly Route[], door: Door): Serve {
   const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
   for (const [path, methods] of byPath(routes)) {
     app.all(path, async (context) => {
-      const found = methods.get(context.req.method);
+      const { method } = context.req;
+      const found = methods.get(method === "HEAD" ? "GET" : method);
       if (!found) throw wrongMethod(context.req.raw, [...methods.keys()]);
       const caller = door.authorize(context.req.raw, found.contract, context.env.remote);
       return await found.run(context, caller, door);

@@ -11,6 +11,12 @@ type Effect = () => void;
 /** A transaction may not return a promise: nothing interleaves between what it reads and writes. */
 type Settled<T> = T extends PromiseLike<unknown> ? never : T;
 
+/** A statement, and the parameters that its numbers stand for. */
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly names: readonly string[];
+}
+
 /** The verbs of one turn: what to do once they are on the disk, and who waits for that. */
 interface Group {
   readonly effects: Effect[];
@@ -29,10 +35,16 @@ const FATAL = new Set([
 /** How long another process (a backup, a reader) may hold the file before we give up. */
 const BUSY_MS_MAX = 5000;
 
+/**
+ * Small pages, as a commit writes each page that it touched whole, and the ids of a group are
+ * scattered over as many pages of their index. (Groups of 32 asks: 850 µs with 4096, 550 with 2048.)
+ */
+const PAGE_BYTES = 2048;
+
 export class Database implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #log: Log;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Prepared>();
   #group: Group | undefined;
   #depth = 0;
   #closed = false;
@@ -43,7 +55,7 @@ export class Database implements Disposable {
     this.#log = log;
     this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     this.#sqlite.exec(
-      `pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
+      `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
        pragma busy_timeout = ${BUSY_MS_MAX}; pragma wal_autocheckpoint = 0;
        pragma temp_store = memory; pragma cache_size = -16384`,
     );
@@ -52,21 +64,25 @@ export class Database implements Disposable {
 
   /** Runs one statement; the number of rows that it changed. */
   run(sql: string, params: Params = {}): number {
-    return Number(this.#prepare(sql).run(params).changes);
+    const { statement, names } = this.#prepare(sql);
+    return Number(statement.run(...valuesOf(params, names)).changes);
   }
 
   /** Runs one insert; the rowid of the new row. */
   insert(sql: string, params: Params): number {
-    return Number(this.#prepare(sql).run(params).lastInsertRowid);
+    const { statement, names } = this.#prepare(sql);
+    return Number(statement.run(...valuesOf(params, names)).lastInsertRowid);
   }
 
   get<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S> | undefined {
-    const found = this.#prepare(sql).get(params);
+    const { statement, names } = this.#prepare(sql);
+    const found = statement.get(...valuesOf(params, names));
     return found && row.parse(found);
   }
 
   all<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S>[] {
-    return this.#prepare(sql).all(params).map((found) => row.parse(found));
+    const { statement, names } = this.#prepare(sql);
+    return statement.all(...valuesOf(params, names)).map((found) => row.parse(found));
   }
 
   /**
@@ -193,12 +209,15 @@ export class Database implements Disposable {
   }
 
   #exec(sql: string): void {
-    this.#prepare(sql).run();
+    this.#prepare(sql).statement.run();
   }
 
   /** Statements are prepared once; the SQL in the stores is constant, so this map is bounded. */
-  #prepare(sql: string): StatementSync {
-    return this.#statements.getOrInsertComputed(sql, () => this.#sqlite.prepare(sql));
+  #prepare(sql: string): Prepared {
+    return this.#statements.getOrInsertComputed(sql, () => {
+      const { numbered, names } = numberedOf(sql);
+      return { statement: this.#sqlite.prepare(numbered), names };
+    });
   }
 
   #migrate(migrations: readonly string[]): void {
@@ -216,4 +235,22 @@ export class Database implements Disposable {
       this.transactNow(() => this.#sqlite.exec(`${sql}; pragma user_version = ${version}`));
     });
   }
+}
+
+/** What is not a parameter although it holds a colon, or a parameter's name. */
+const TOKEN = /'[^']*'|--[^\n]*|:(\w+)/g;
+
+/** Numbers the named parameters: bound by number, an insert of 30 columns takes half the time. */
+function numberedOf(sql: string): { numbered: string; names: string[] } {
+  const names: string[] = [];
+  const numbered = sql.replaceAll(TOKEN, (token, name?: string) => {
+    if (name === undefined) return token;
+    if (!names.includes(name)) names.push(name);
+    return `?${names.indexOf(name) + 1}`;
+  });
+  return { numbered, names };
+}
+
+function valuesOf(params: Params, names: readonly string[]): SQLInputValue[] {
+  return names.map((name) => params[name] ?? null);
 }

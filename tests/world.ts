@@ -14,18 +14,19 @@ import { wire } from "../daemon/routes.ts";
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
   readonly #alive = new Map<number, string>();
+  readonly #parents = new Map<number, number>();
   #starts = 0;
 
-  start(pid: number): void {
+  readonly startOf = (pid: number) => this.#alive.get(pid);
+  readonly parentOf = (pid: number) => this.#parents.get(pid);
+
+  start(pid: number, parent?: number): void {
     this.#alive.set(pid, String(++this.#starts));
+    if (parent !== undefined) this.#parents.set(pid, parent);
   }
 
   end(pid: number): void {
     this.#alive.delete(pid);
-  }
-
-  startOf(pid: number): string | undefined {
-    return this.#alive.get(pid);
   }
 
   isAlive(pid: number, started?: string): boolean {

@@ -10,6 +10,9 @@ import type { Adapter, Addressee, Parcel, Rung } from "./adapter.ts";
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 
+/** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
+const LOOK_EVERY_MS = 2_000;
+
 /** What a hook saw, in words that all agents share. */
 export interface HookReport {
   readonly event: string;
@@ -48,6 +51,10 @@ export interface AgentsNeeds {
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
+    /** Everyone that a rung could reach. */
+    addressees(): Addressee[];
+    /** A turn state that was seen from outside. */
+    observed(peer_id: string, turn_state: Addressee["turn_state"]): void;
   };
   readonly delivery: {
     handOver(peer_id: string, limits: { messages: number; bytes: number }): Held[];
@@ -63,6 +70,8 @@ export class Agents {
   readonly #adapters: ReadonlyMap<string, Adapter>;
   /** What a session's last hook carried: its next event proves that it was read. */
   readonly #handed = new Map<string, readonly string[]>();
+  #looking = false;
+  #looked_at = 0;
 
   constructor(ground: Ground, needs: AgentsNeeds) {
     this.#ground = ground;
@@ -79,6 +88,23 @@ export class Agents {
     if (!this.#adapters.has(peer.backend ?? "")) return "none";
     if (peer.backend === "claude-code" && peer.agent_pid !== null) return "native";
     return peer.pane_id === null ? "none" : "pane";
+  }
+
+  /** Every few seconds: looks at what can be seen of the agents without their help. */
+  beat(now: number): void {
+    if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
+    this.#looking = true;
+    this.#looked_at = now;
+    this.#look().catch((fault) => this.#ground.log.error("A look at the agents failed", { fault }))
+      .finally(() => this.#looking = false);
+  }
+
+  async #look(): Promise<void> {
+    for (const peer of this.#needs.peers.addressees()) {
+      const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
+      if (!seen?.alive || seen.turn_state === null || seen.turn_state === peer.turn_state) continue;
+      this.#needs.peers.observed(peer.peer_id, seen.turn_state);
+    }
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */

@@ -6,6 +6,8 @@ import type { Log } from "kit/log.ts";
 import { Tmuxes } from "../spawn/tmux.ts";
 import type { Adapter } from "./adapter.ts";
 import type { HookReader } from "./agents.ts";
+import { claudeCodeAdapter } from "./claude_code/claude_code.ts";
+import { claudeCodeHooks } from "./claude_code/hooks.ts";
 import { genericAdapter } from "./generic/generic.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
@@ -24,17 +26,27 @@ export interface OutsideOptions {
 }
 
 /** One folder an agent; this is the list of them. */
-export function agentsOf({ clock, ids, log, state }: OutsideOptions): AgentsOutside {
+export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): AgentsOutside {
   const state_dir = join(state, "tmux");
   Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
   const tmuxes = new Tmuxes({ clock, ids, log, state_dir });
   return {
-    adapters: [genericAdapter({ tmuxes, clock, log })],
-    hooks: {},
+    adapters: [
+      claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
+      genericAdapter({ tmuxes, clock, log }),
+    ],
+    hooks: { "claude-code": claudeCodeHooks },
     async sessionOf(tmux_socket, pane_id) {
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
     },
     [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose](),
   };
+}
+
+/** Where Claude Code keeps what it knows of its sessions. */
+function claudeDirs(env: Readonly<Record<string, string>>): string[] {
+  const home = join(env["HOME"] ?? "/", ".claude");
+  const named = env["CLAUDE_CONFIG_DIR"];
+  return named ? [named, home] : [home];
 }

@@ -32,7 +32,7 @@ interface Scope {
 
 /** Who is who: the peers' directory. */
 interface Directory {
-  sender(argument: string): Sender & { readonly mesh_session_id: string | null };
+  sender(argument: string, scope?: Scope): Sender & { readonly mesh_session_id: string | null };
   target(argument: string, scope: Scope): Address;
   human(): Address | undefined;
 }
@@ -73,7 +73,8 @@ interface Post {
     closing?: Pick<Held, "close_reason" | "outcome">;
     opening?: Opening;
   }): { readonly message: Held; readonly state: Held["state"] };
-  release(correlation_id: string, reason: string): void;
+  /** Its ask is closed; whether the message may have reached the recipient. */
+  release(correlation_id: string, reason: string): boolean;
 }
 
 /** The human's side: what is asked of the human, and what comes back to it. */
@@ -116,8 +117,8 @@ export class Asks {
     const { db, events } = this.#ground;
     const { directory, post, human } = this.#needs;
     return db.transact(() => {
-      const from = directory.sender(body.from_peer);
       const { circle, bypass_circle, reply_to = null } = body;
+      const from = directory.sender(body.from_peer, { circle });
       const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
@@ -160,6 +161,7 @@ export class Asks {
       message?: string | undefined;
       from_peer?: string | undefined;
     },
+    { proven_human }: Manner,
   ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
@@ -169,12 +171,13 @@ export class Asks {
         if (message === undefined) return ask.close_reason ?? "ack";
         throw closed(ask);
       }
-      if (message === undefined) return this.#settle(ask, "ack", { responder });
+      const by = { responder, proven_human };
+      if (message === undefined) return this.#settle(ask, "ack", by);
       if (ask.question?.kind === "choice") {
         const answer = choose(ask.question, message);
-        return this.#settle(ask, "answered", { responder, reply: answer.text, answer });
+        return this.#settle(ask, "answered", { ...by, reply: answer.text, answer });
       }
-      return this.#settle(ask, "ack_with_msg", { responder, reply: message });
+      return this.#settle(ask, "ack_with_msg", { ...by, reply: message });
     });
   }
 
@@ -185,18 +188,23 @@ export class Asks {
       reason: string;
       from_peer?: string | undefined;
     },
+    { proven_human }: Manner,
   ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") throw closed(ask);
-      return this.#settle(ask, "declined", { responder, reply: reason });
+      return this.#settle(ask, "declined", { responder, proven_human, reply: reason });
     });
   }
 
   /** Takes an ask back; the asker only. */
-  cancel(correlation_id: string, asker: string, reason: string | undefined): CloseReason {
+  cancel(
+    correlation_id: string,
+    { asker, reason }: { asker: string; reason: string | undefined },
+    { proven_human }: Manner,
+  ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
@@ -204,6 +212,7 @@ export class Asks {
       if (ask.state === "closed") throw closed(ask);
       return this.#settle(ask, "cancelled", {
         responder: ask.from_peer_name,
+        proven_human,
         reply: reason ?? null,
       });
     });
@@ -294,7 +303,7 @@ export class Asks {
     const { ledger } = this.#needs;
     const inbound = direction !== "outbound" && who.peer_id ? ledger.openTo(who.peer_id) : [];
     const outbound = direction !== "inbound" ? ledger.openFrom(who) : [];
-    return [...inbound, ...outbound];
+    return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
   /** Closes what nobody answered in time, and tells its asker; asks to the human do not expire. */
@@ -311,8 +320,9 @@ export class Asks {
   #settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, reply = null, answer = null }: {
+    { responder, proven_human = false, reply = null, answer = null }: {
       responder: string | null;
+      proven_human?: boolean;
       reply?: string | null;
       answer?: TypedAnswer | null;
     },
@@ -329,7 +339,7 @@ export class Asks {
       closed_at: at,
     };
     ledger.close(settled, at);
-    post.release(ask.correlation_id, close_reason);
+    const reached = post.release(ask.correlation_id, close_reason);
     human.closed(settled);
     events.append("ack", {
       correlation_id: ask.correlation_id,
@@ -337,28 +347,32 @@ export class Asks {
       outcome,
       from_peer_id: ask.to_peer_id,
       from: ask.to_peer_name,
-      to_peer_id: ask.from_peer_id ?? "",
+      to_peer_id: ask.from_peer_id,
       to: ask.from_peer_name,
     });
-    this.#tell(settled, close_reason === "cancelled" ? "recipient" : "asker");
+    if (close_reason !== "cancelled") this.#tell(settled, "asker", proven_human);
+    else if (reached) this.#tell(settled, "recipient", proven_human);
     db.afterCommit(() => this.#waiting.get(ask.correlation_id)?.forEach((wake) => wake(settled)));
     return close_reason;
   }
 
   /** Sends the end of an ask to whoever does not know it; in pull mode the asker comes for it. */
-  #tell(ask: Ask, end: "asker" | "recipient"): void {
+  #tell(ask: Ask, end: "asker" | "recipient", proven_human: boolean): void {
     if (end === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
-    if (end === "recipient" && ask.delivered_at === null) return;
     const to_id = end === "asker" ? ask.from_peer_id : ask.to_peer_id;
     const to = to_id ? this.#needs.address(to_id) : undefined;
-    if (!to || to.status === "retired" || !to.addressable) return;
+    if (!to || to.status === "retired") return;
+    if (!to.addressable) {
+      const dropped = { peer_id: to.peer_id, count: 1, reason: "peer_not_addressable" };
+      return this.#ground.events.append("deliveries_dropped", dropped);
+    }
     const asker = { peer_id: ask.from_peer_id, name: ask.from_peer_name };
     const recipient = { peer_id: ask.to_peer_id, name: ask.to_peer_name };
     const ticket = this.#needs.post.send({
       kind: "ack",
       from: end === "asker" ? recipient : asker,
       to,
-      voice: this.#voiceOf(ask, end),
+      voice: this.#voiceOf(ask, end, proven_human),
       text: ask.reply ?? "",
       circle: ask.circle,
       correlation_id: ask.correlation_id,
@@ -367,11 +381,12 @@ export class Asks {
     if (to.role === "human") this.#needs.human.take(ticket.message);
   }
 
-  /** An answer of the human's came through the inbox or the operator's own door. */
-  #voiceOf(ask: Ask, end: "asker" | "recipient"): Voice {
+  /** The human's word is the human's only through a proven door (contract 2). */
+  #voiceOf(ask: Ask, end: "asker" | "recipient", proven_human: boolean): Voice {
     const human = this.#needs.directory.human()?.peer_id;
     const speaker = end === "asker" ? ask.to_peer_id : ask.from_peer_id;
-    return human !== undefined && speaker === human && ask.responder !== null ? "human" : "peer";
+    if (human === undefined || speaker !== human || ask.responder === null) return "peer";
+    return proven_human ? "human" : "unverified";
   }
 
   #responder(ask: Ask, from_peer: string | undefined): string {

@@ -186,7 +186,13 @@ export const ackAsk = contract({
     from_peer: Sender.optional(),
   }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
-  fails: ["unknown_ask", "not_the_recipient", "already_closed", "unknown_option"],
+  fails: [
+    "unknown_ask",
+    "not_the_recipient",
+    "already_closed",
+    "unknown_option",
+    "ambiguous_peer",
+  ],
 });
 
 export const declineAsk = contract({
@@ -201,7 +207,7 @@ export const declineAsk = contract({
     from_peer: Sender.optional(),
   }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
-  fails: ["unknown_ask", "not_the_recipient", "already_closed"],
+  fails: ["unknown_ask", "not_the_recipient", "already_closed", "ambiguous_peer"],
 });
 
 export const cancelAsk = contract({
@@ -213,7 +219,7 @@ export const cancelAsk = contract({
   params: byId,
   body: z.object({ peer_id: z.string(), reason: z.string().max(4096).optional() }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
-  fails: ["unknown_ask", "not_the_asker", "already_closed"],
+  fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
 
 /** What a wait answers when its time is up first: exactly this. */
@@ -245,5 +251,5 @@ export const waitAsk = contract({
       .transform((seconds) => Math.min(seconds, WAIT_SECONDS_MAX)),
   }),
   returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
-  fails: ["unknown_ask", "not_the_asker", "shutting_down"],
+  fails: ["unknown_ask", "not_the_asker", "ambiguous_peer", "shutting_down"],
 });

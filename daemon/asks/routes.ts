@@ -2,6 +2,7 @@
 
 import { OK } from "kit/contract.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
+import { Traceparent } from "../delivery/contract.ts";
 import type { Asks } from "./asks.ts";
 import * as contracts from "./contract.ts";
 
@@ -18,11 +19,13 @@ export interface AskDoors {
 }
 
 export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
+  const manner = (caller: Caller, headers: Headers) => ({
+    proven_human: doors.provenHuman(caller, headers),
+    traceparent: Traceparent.parse(headers.get("traceparent")),
+  });
   return [
     route(contracts.openAsk, ({ body, caller, headers }) => {
-      const traceparent = headers.get("traceparent") ?? undefined;
-      const proven_human = doors.provenHuman(caller, headers);
-      const { ticket, to, inbox } = asks.open(body, { proven_human, traceparent });
+      const { ticket, to, inbox } = asks.open(body, manner(caller, headers));
       const id = ticket?.message.correlation_id ?? null;
       return () => ({
         correlation_id: id,
@@ -46,12 +49,19 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
       return { asks: asks.pending(who, direction) };
     }),
     route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
-    route(contracts.ackAsk, ({ body }) => ({ ...OK, close_reason: asks.ack(body) })),
-    route(contracts.declineAsk, ({ body }) => ({ ...OK, close_reason: asks.decline(body) })),
-    route(contracts.cancelAsk, ({ params, body }) => ({
-      ...OK,
-      close_reason: asks.cancel(params.id, body.peer_id, body.reason),
-    })),
+    route(contracts.ackAsk, ({ body, caller, headers }) => {
+      return { ...OK, close_reason: asks.ack(body, manner(caller, headers)) };
+    }),
+    route(contracts.declineAsk, ({ body, caller, headers }) => {
+      return { ...OK, close_reason: asks.decline(body, manner(caller, headers)) };
+    }),
+    route(contracts.cancelAsk, ({ params, body, caller, headers }) => {
+      const { peer_id: asker, reason } = body;
+      return {
+        ...OK,
+        close_reason: asks.cancel(params.id, { asker, reason }, manner(caller, headers)),
+      };
+    }),
     route(contracts.waitAsk, ({ params, body, signal }) =>
       asks.wait({
         correlation_id: params.id,

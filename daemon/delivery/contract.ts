@@ -59,6 +59,10 @@ export const Held = Delivery.extend({
 });
 export type Held = z.output<typeof Held>;
 
+/** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
+export const Traceparent = z.string().regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
+  .optional().catch(undefined);
+
 /** What an ask has from the start, beyond its delivery. */
 export interface Opening {
   readonly reply_delivery: "push" | "pull";
@@ -205,6 +209,7 @@ export const listDeliveries = contract({
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
   }),
   returns: z.object({ deliveries: z.array(Delivery), counts: z.record(z.string(), z.number()) }),
+  fails: ["unknown_peer", "ambiguous_peer"],
 });
 
 export const webSocket = contract({
@@ -214,6 +219,7 @@ export const webSocket = contract({
   summary: "Live delivery: frames both ways (contract 4)",
   who: "peer",
   token: "open",
+  fails: ["upgrade_required"],
   returns: z.void(),
   media: "websocket",
 });

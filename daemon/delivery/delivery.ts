@@ -43,6 +43,9 @@ export interface DeliveryNeeds {
   undeliverable(message: Held): void;
 }
 
+/** Ends of an ask that its recipient brought about. */
+const ANSWERS: ReadonlySet<string> = new Set(["ack", "ack_with_msg", "answered", "declined"]);
+
 const PREFIX: { [K in Kind]: string } = {
   ask: "ask",
   notify: "notif",
@@ -98,17 +101,25 @@ export class Delivery {
     const { db, events, clock } = this.#ground;
     return db.transact(() => {
       const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
+      for (const { seq } of ledger.unfinished(db, peer_id, null)) ledger.stopRepeating(db, seq);
       const count = dropped.length;
       if (count > 0) events.append("deliveries_dropped", { peer_id, count, reason });
       return count;
     });
   }
 
-  /** The ask is closed: what still waits of it is not sent any more. */
-  release(correlation_id: string, reason: string): void {
+  /**
+   * The ask is closed: it is not sent any more, nor again. Whether it may have reached its
+   * recipient; that one's own word on the ask is its word on the delivery, too.
+   */
+  release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ground;
     const message = ledger.held(db, correlation_id);
-    if (message?.state === "queued") this.#steps.dropped(message, reason);
+    if (!message) return false;
+    if (message.state === "queued") this.#steps.dropped(message, reason);
+    else if (ANSWERS.has(reason)) this.#steps.accepted(message);
+    else if (message.repeatable) ledger.stopRepeating(db, message.seq);
+    return message.state !== "queued";
   }
 
   /** A client's word on what it was sent. */

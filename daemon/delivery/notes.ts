@@ -16,7 +16,7 @@ interface Sender {
 
 export interface NotesNeeds {
   readonly directory: {
-    sender(argument: string): Sender;
+    sender(argument: string, scope?: { circle?: string | undefined }): Sender;
     target(
       argument: string,
       scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
@@ -48,8 +48,8 @@ export class Notes {
     const { db, events } = this.#ground;
     const { directory } = this.#needs;
     return db.transact(() => {
-      const from = directory.sender(body.from_peer);
       const { circle, bypass_circle = false } = body;
+      const from = directory.sender(body.from_peer, { circle });
       const to = directory.target(body.to_peer, {
         ...(circle && { circle }),
         bypass_circle,
@@ -82,7 +82,7 @@ export class Notes {
     const { db, events } = this.#ground;
     const { directory } = this.#needs;
     return db.transact(() => {
-      const from = directory.sender(body.from_peer);
+      const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];

@@ -2,6 +2,7 @@
 
 import { OK } from "kit/contract.ts";
 import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/route.ts";
 import * as contracts from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
@@ -29,10 +30,10 @@ export function deliveryRoutes(parts: DeliveryParts, doors: DeliveryDoors): Rout
   const { ground, delivery, notes, drains } = parts;
   const manner = (caller: Caller, headers: Headers) => ({
     proven_human: doors.provenHuman(caller, headers),
-    traceparent: headers.get("traceparent") ?? undefined,
+    traceparent: contracts.Traceparent.parse(headers.get("traceparent")),
   });
   return [
-    route(contracts.notifyPeer, ({ body, caller, headers }) => {
+    repeatingCode(route(contracts.notifyPeer, ({ body, caller, headers }) => {
       const { ticket, from, to, inbox } = notes.notify(body, manner(caller, headers));
       return () => ({
         ...OK,
@@ -48,7 +49,7 @@ export function deliveryRoutes(parts: DeliveryParts, doors: DeliveryDoors): Rout
         mesh_session_id: to.mesh_session_id,
         ...(inbox && { inbox_item_id: inbox.item_id, surfaces: inbox.surfaces }),
       });
-    }),
+    })),
     route(contracts.broadcast, ({ body, caller, headers }) => {
       return notes.broadcast(body, manner(caller, headers));
     }),
@@ -74,4 +75,21 @@ export function deliveryRoutes(parts: DeliveryParts, doors: DeliveryDoors): Rout
     })),
     rawRoute(contracts.webSocket, (request, caller) => doors.upgrade(request, caller)),
   ];
+}
+
+/** A refusal of `/notify` repeats its code as `reason` (contract 1). */
+function repeatingCode(notify: Route): Route {
+  return {
+    contract: notify.contract,
+    async run(context, caller, door) {
+      try {
+        return await notify.run(context, caller, door);
+      } catch (fault) {
+        if (!(fault instanceof Problem)) throw fault;
+        await door.durable();
+        const { status, headers } = fault.toResponse();
+        return Response.json({ ...fault.toBody(), reason: fault.code }, { status, headers });
+      }
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { rawRoute, type Route, route } from "kit/route.ts";
 import * as contracts from "./contract.ts";
 import { docsPage } from "./docs.ts";
 import type { Meters } from "./meters.ts";
-import { eventFrames, toWire } from "./stream.ts";
+import { eventFrames, type StreamOptions, toWire } from "./stream.ts";
 
 export interface SystemNeeds {
   readonly clock: Clock;
@@ -48,14 +48,10 @@ export function systemRoutes(needs: SystemNeeds): Route[] {
 /** One reader's stream; an id that is no number is ignored (contract 3). */
 function stream(needs: SystemNeeds, request: Request): Response {
   const query = new URL(request.url).searchParams;
-  const surface = query.get("surface") === "dashboard" ? needs.dashboard() : undefined;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));
-  const options = { since, replay: toId(query.get("replay")), signal: needs.signal };
-  const frames = eventFrames(needs.events, needs.clock, {
-    ...options,
-    ...(surface && { taken: (event: MeshEvent) => surface.taken(event) }),
-  });
-  const body = ReadableStream.from(encode(frames, surface));
+  const signal = AbortSignal.any([needs.signal, request.signal]);
+  const options = { since, replay: toId(query.get("replay")), signal };
+  const body = ReadableStream.from(encode(needs, options, query.get("surface")));
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream",
@@ -65,8 +61,17 @@ function stream(needs: SystemNeeds, request: Request): Response {
   });
 }
 
-async function* encode(frames: AsyncGenerator<string>, surface: Disposable | undefined) {
-  using _open = surface;
+/** The dashboard is a live surface from the first read of its stream until that ends. */
+async function* encode(
+  { events, clock, dashboard }: SystemNeeds,
+  options: StreamOptions,
+  name: string | null,
+) {
+  using surface = name === "dashboard" ? dashboard() : undefined;
+  const frames = eventFrames(events, clock, {
+    ...options,
+    ...(surface && { taken: (event: MeshEvent) => surface.taken(event) }),
+  });
   const encoder = new TextEncoder();
   for await (const frame of frames) yield encoder.encode(frame);
 }

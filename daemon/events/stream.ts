@@ -104,7 +104,7 @@ class Inlet {
 }
 
 function startOf(log: EventLog, { since, replay }: StreamOptions): number {
-  if (since !== undefined) return since;
+  if (since !== undefined) return Math.min(since, log.last); // A number of another log's.
   return replay === undefined ? log.last : Math.max(0, log.last - replay);
 }
 

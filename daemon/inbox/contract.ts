@@ -90,6 +90,17 @@ const reply = {
   option_id: z.string().optional(),
 };
 
+/** What the ask of a reply may be refused for: the item's sender may be gone by now. */
+const replyFails = [
+  "unknown_option",
+  "unknown_peer",
+  "ambiguous_peer",
+  "peer_retired",
+  "peer_not_addressable",
+  "to_self",
+  "queue_full",
+] as const;
+
 export const Replied = z.object({
   action: z.enum(["acked", "answered", "asked", "read"]),
   correlation_id: maybe,
@@ -104,7 +115,7 @@ export const replyInboxItem = contract({
   params: byId,
   body: z.object({ ...reply, ref: z.string().max(255).optional() }),
   returns: Replied,
-  fails: ["no_human", "unknown_item", "unknown_option", "unknown_peer", "already_closed"],
+  fails: ["no_human", "unknown_item", ...replyFails],
 });
 export type InboxReply = z.output<typeof replyInboxItem.body>;
 
@@ -116,5 +127,5 @@ export const replyByRef = contract({
   who: "surface",
   body: z.object({ ...reply, surface_ref: z.string().min(1).max(255) }),
   returns: Replied,
-  fails: ["no_human", "unknown_surface_ref", "unknown_option", "unknown_peer", "already_closed"],
+  fails: ["no_human", "unknown_surface_ref", ...replyFails],
 });

@@ -149,7 +149,8 @@ export class Inbox {
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
-      const said = option_id ?? (text === "" ? undefined : text);
+      rows.markReplied(this.#ground.db, item.item_id, this.#ground.clock.now());
+      const said = (asked.question && option_id) || text || undefined;
       this.#needs.answer(asked.correlation_id, said);
       const action = asked.question ? "answered" as const : "acked" as const;
       return { action, correlation_id: asked.correlation_id };

@@ -89,12 +89,13 @@ export class Admission {
     while (rows.address(db, peer_id)) peer_id = ids.next("peer");
     const circle = circleOf(registration);
     const metadata = registration.metadata ?? {};
+    const role = registration.role ?? "agent";
     return {
       ...this.#facts(registration),
       peer_id,
       circle,
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
-      role: registration.role,
+      role,
       status: "online",
       turn_state: registration.turn_state ?? null,
       turn_at: registration.turn_state ? clock.now() : null,
@@ -103,7 +104,7 @@ export class Admission {
       described_at: null,
       metadata,
       mesh_session_id: ids.next("ms"),
-      ...provenanceOf(registration.provenance ?? {}, metadata),
+      ...provenanceOf(registration.provenance ?? {}, { metadata, role }),
       offline_reason: null,
       last_delivery_at: null,
       last_delivery_failure_at: null,
@@ -126,19 +127,22 @@ export class Admission {
       registration.runtime_session_id !== before.runtime_session_id;
     const on = before.status === "retired" ? "reclaimed" : "registered";
     const metadata = registration.metadata ?? before.metadata;
+    const role = registration.role ?? before.role;
+    const { provenance } = registration;
     return {
       ...before,
       ...given,
       circle,
       name: freeName(db, { name, circle, peer_id }),
-      role: registration.role,
+      role,
       status: peerMachine.step(before.status, on),
       turn_state: registration.turn_state ?? null,
       turn_at: registration.turn_state ? clock.now() : null,
       last_seen: clock.now(),
       metadata,
       mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,
-      ...(registration.provenance && provenanceOf(registration.provenance, metadata)),
+      source: inferSource(before.source, metadata),
+      ...(provenance && provenanceOf(provenance, { metadata, role })),
       offline_reason: null,
       dropped_at: null,
     };
@@ -182,7 +186,7 @@ export function refuseReserved(name: string): void {
 /** `{folder}-{backend}`, where no name was given. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
-  const folder = toName(basename(path)) || "root";
+  const folder = toName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
@@ -215,13 +219,16 @@ function toName(text: string): string {
 }
 
 /** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
-export function provenanceOf(given: Provenance, metadata: Peer["metadata"]) {
+export function provenanceOf(
+  given: Provenance,
+  { metadata, role }: Pick<Peer, "metadata" | "role">,
+) {
   return {
     source: inferSource(given.source ?? "unknown", metadata),
     initiator: given.initiator ?? null,
     parent_runtime_id: given.parent_runtime_id ?? null,
     ephemeral: given.ephemeral ?? false,
-    addressable: given.addressable ?? true,
+    addressable: role === "human" || (given.addressable ?? true),
     addressable_reason: given.addressable_reason ?? null,
   };
 }

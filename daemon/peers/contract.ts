@@ -29,7 +29,10 @@ export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"])
 export type Transport = z.infer<typeof Transport>;
 export const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
 
+const METADATA_BYTES_MAX = 65_536;
+/** What a runtime says of itself: small enough to be read with every record. */
 const Metadata = z.record(z.string(), z.unknown());
+const GivenMetadata = Metadata.refine(isSmall, `Longer than ${METADATA_BYTES_MAX} bytes as JSON`);
 const maybe = z.string().nullable();
 
 /** The peer record (specification 2, contract 2). */
@@ -96,13 +99,13 @@ export const Registration = z.object({
   backend: Backend,
   model: z.string().max(255).optional(),
   circle: Name.optional(),
-  role: Role.default("agent"),
+  role: Role.optional(),
   turn_state: TurnState.optional(),
   agent_pid: pid.optional(),
   parent_pid: pid.optional(),
   runtime_session_id: z.string().min(1).max(255).optional(),
   birth_certificate: z.string().optional(),
-  metadata: Metadata.optional(),
+  metadata: GivenMetadata.optional(),
   provenance: Provenance.optional(),
 });
 export type Registration = z.output<typeof Registration>;
@@ -125,7 +128,13 @@ export const registerPeer = contract({
   who: "peer",
   body: Registration,
   returns: Registered,
-  fails: ["peer_retired", "human_exists", "reserved_name", "identity_not_proven"],
+  fails: [
+    "peer_retired",
+    "human_exists",
+    "reserved_name",
+    "identity_not_proven",
+    "certificate_mismatch",
+  ],
 });
 
 export const listPeers = contract({
@@ -188,7 +197,7 @@ export const offlinePeer = contract({
     agent_pid: pid.optional(),
   }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 export type Offline = z.output<typeof offlinePeer.body>;
 
@@ -200,7 +209,7 @@ export const unregisterPeer = contract({
   who: "peer",
   body: z.object({ peer_id: z.string() }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 
 export const closePeer = contract({
@@ -281,6 +290,15 @@ export const reportTurn = contract({
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 export type Turn = z.output<typeof reportTurn.body>;
+
+/** JSON of bounded size; what is nested too deep to be written again has none. */
+function isSmall(metadata: Record<string, unknown>): boolean {
+  try {
+    return JSON.stringify(metadata).length <= METADATA_BYTES_MAX;
+  } catch {
+    return false;
+  }
+}
 
 /** The few facts by which a message finds its way. */
 export const Address = z.object({

@@ -78,6 +78,19 @@ export class Directory {
     return found;
   }
 
+  /** The same, for what only a live peer has; any other is unknown. */
+  findLive(argument: string, scope: Scope = {}): Address {
+    const found = this.find(argument, scope);
+    if (found.status === "online" || found.status === "busy") return found;
+    throw new Problem("unknown_peer", { peer: argument });
+  }
+
+  /** Whether this exact id is registered, and not retired. */
+  isOpen(peer_id: string): boolean {
+    const found = rows.address(this.#ground.db, peer_id);
+    return found !== undefined && found.dropped_at === null && found.status !== "retired";
+  }
+
   /** A recipient: live, not the sender itself, and one that takes messages. */
   target(argument: string, scope: Scope): Address {
     const found = this.resolve(argument, scope);
@@ -202,7 +215,9 @@ export class Directory {
       const human = this.human();
       return human ? [human] : [];
     }
-    const within = circle ?? (bypass_circle ? undefined : caller?.circle ?? undefined);
+    // The human belongs to no one circle, and looks for peers in all of them.
+    const everywhere = bypass_circle || caller?.role === "human";
+    const within = circle ?? (everywhere ? undefined : caller?.circle ?? undefined);
     const matches = rows.named(this.#ground.db, argument).filter((peer) =>
       within === undefined || peer.circle === within || EVERYWHERE.includes(peer.role)
     );
@@ -210,8 +225,12 @@ export class Directory {
     return live.length > 0 ? live : matches;
   }
 
-  #onlyOne(argument: string, scope: Scope): Address | undefined {
-    return this.#named(argument, scope).length === 0 ? undefined : this.resolve(argument, scope);
+  /** The circle of a request is its recipient's; it decides only between senders of one name. */
+  #onlyOne(argument: string, { circle }: Scope): Address | undefined {
+    const [match, ...more] = this.#named(argument, {});
+    if (more.length === 0) return match;
+    const within = this.#named(argument, { circle });
+    return within.length === 1 ? within[0] : this.resolve(argument);
   }
 
   #listed(peer: Peer): boolean {

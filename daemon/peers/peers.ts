@@ -30,7 +30,7 @@ export interface Reactions {
   prompted(peer_id: string, prompt: string): void;
   /** Something changed that may let waiting messages through. */
   changed(peer_id: string): void;
-  sever(peer_id: string): void;
+  sever(peer_id: string, why: "peer_retired" | "going_away"): void;
 }
 
 export interface PeersNeeds {
@@ -75,10 +75,10 @@ export class Peers {
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);
-      if (registration.role === "human") this.#refuseSecondHuman(before?.peer_id);
       const peer = before
         ? this.#admission.renewed(before, registration)
         : this.#admission.born(registration);
+      if (peer.role === "human") this.#refuseSecondHuman(before?.peer_id);
       this.#takePane(peer);
       if (before) rows.update(db, peer);
       else rows.insert(db, peer);
@@ -87,6 +87,7 @@ export class Peers {
         before.dropped_at !== null;
       if (back) events.append("peer_registered", { peer_id, name, circle, backend, role });
       else events.append("peer_updated", { peer_id, name });
+      if (before?.addressable && !peer.addressable) this.#loseAddress(peer);
       this.#needs.directory.touch(peer_id);
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
       return peer;
@@ -98,8 +99,9 @@ export class Peers {
     this.#change(peer_id, "sighted", (before, peer) => {
       this.#needs.directory.touch(peer_id);
       if (before.status !== "offline") return peer;
-      this.#ground.events.append("peer_online", { peer_id, name: peer.name, transport });
-      return { ...peer, offline_reason: null };
+      const name = freeName(this.#ground.db, { name: peer.name, circle: peer.circle, peer_id });
+      this.#ground.events.append("peer_online", { peer_id, name, transport });
+      return { ...peer, name, offline_reason: null };
     });
   }
 
@@ -111,6 +113,7 @@ export class Peers {
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
+    this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
       if (before.status !== "offline") this.#sayOffline(peer, cause);
       return { ...peer, turn_state: null, turn_at: null, offline_reason: cause.reason ?? null };
@@ -121,8 +124,9 @@ export class Peers {
   close(peer_id: string): void {
     const { db, events } = this.#ground;
     db.transact(() => {
+      const { name } = this.#mustGet(peer_id);
       this.#retire(peer_id, { reason: "closed", source: "operator" }, { closed: true });
-      events.append("peer_removed", { peer_id, name: this.#mustGet(peer_id).name });
+      events.append("peer_removed", { peer_id, name });
     });
   }
 
@@ -134,7 +138,7 @@ export class Peers {
       const peer = this.#mustGet(peer_id);
       rows.update(db, { ...peer, dropped_at: clock.now() });
       events.append("peer_removed", { peer_id, name: peer.name });
-      db.afterCommit(() => this.#needs.reactions.sever(peer_id));
+      db.afterCommit(() => this.#needs.reactions.sever(peer_id, "going_away"));
     });
   }
 
@@ -162,7 +166,7 @@ export class Peers {
       if (before.status !== "online" && before.status !== "busy") {
         throw new Problem("unknown_peer", { peer: peer_id });
       }
-      const peer = { ...before, ...provenanceOf(provenance, before.metadata) };
+      const peer = { ...before, ...provenanceOf(provenance, before) };
       rows.update(db, peer);
       events.append("peer_updated", { peer_id, name: peer.name });
       if (before.addressable && !peer.addressable) this.#loseAddress(peer);
@@ -195,6 +199,24 @@ export class Peers {
   delivered(peer_id: string): void {
     const { db, clock } = this.#ground;
     db.transact(() => rows.delivered(db, peer_id, clock.now()));
+  }
+
+  /** A turn state that was seen from outside, of a peer that is still here. */
+  observed(peer_id: string, turn_state: Addressee["turn_state"]): void {
+    const { db, clock } = this.#ground;
+    const working = turn_state === "working";
+    db.transact(() => {
+      if (!this.addressee(peer_id)) return;
+      this.#change(peer_id, working ? "turn_started" : "turn_ended", (_, peer) => {
+        return { ...peer, turn_state, turn_at: clock.now() };
+      });
+      db.afterCommit(() => this.#needs.reactions.changed(peer_id));
+    });
+  }
+
+  /** Everyone that a rung could reach. */
+  addressees(): Addressee[] {
+    return rows.alive(this.#ground.db).flatMap(({ peer_id }) => this.addressee(peer_id) ?? []);
   }
 
   /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
@@ -290,11 +312,11 @@ export class Peers {
     const { db, events } = this.#ground;
     this.#change(peer_id, "retired", (before, peer) => {
       this.#needs.reactions.unreachable(this.#mustAddress(peer_id), "peer_retired");
-      this.#sayOffline(peer, { ...cause, terminal: true });
       if (before.status !== "retired") {
+        this.#sayOffline(peer, { ...cause, terminal: true });
         events.append("peer_retired", { peer_id, name: peer.name });
       }
-      db.afterCommit(() => this.#needs.reactions.sever(peer_id));
+      db.afterCommit(() => this.#needs.reactions.sever(peer_id, "peer_retired"));
       return { ...peer, closed, turn_state: null, offline_reason: cause.reason ?? null };
     });
   }

@@ -14,7 +14,10 @@ export function peerRoutes(peers: Peers, directory: Directory, registry: Registr
   return [
     route(contracts.registerPeer, async ({ body }) => {
       const proven = body.birth_certificate && (await registry.check(body.birth_certificate));
-      const peer = peers.register(body, { proven_peer_id: proven ? proven.peer_id : undefined });
+      const proven_peer_id = proven ? proven.peer_id : undefined;
+      const peer_id_claimed = body.peer_id ?? proven_peer_id;
+      const claim = peer_id_claimed === undefined ? body : { ...body, peer_id: peer_id_claimed };
+      const peer = peers.register(claim, { proven_peer_id });
       const { peer_id, name, circle, role, mesh_session_id } = peer;
       const birth_certificate = await registry.certify(claimsOf(peer));
       return {
@@ -59,7 +62,7 @@ export function peerRoutes(peers: Peers, directory: Directory, registry: Registr
       return directory.record(peer_id);
     }),
     route(contracts.provePeer, ({ params, body }) => {
-      const peer_id = idOf(params);
+      const { peer_id } = directory.findLive(params.id);
       peers.prove(peer_id, body);
       return directory.record(peer_id);
     }),

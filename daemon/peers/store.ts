@@ -160,6 +160,9 @@ export function delivered(db: Database, peer_id: string, at: number): void {
 
 const Count = z.object({ count: z.number() });
 export function count(db: Database): number {
-  const found = db.get(Count, "select count(*) as count from peers where dropped_at is null");
+  const found = db.get(
+    Count,
+    "select count(*) as count from peers where dropped_at is null and closed = 0",
+  );
   return found?.count ?? 0;
 }

@@ -1,15 +1,13 @@
 /** What Claude Code's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
 
 import { z } from "zod";
+import { invalidRequest } from "kit/problem.ts";
 import type { Addressee } from "../adapter.ts";
-
-/** As many ids as one line of a reminder can hold. */
-const NAMED_MAX = 10;
 
 const common = {
   session_id: z.string().min(1),
-  transcript_path: z.string().default(""),
-  cwd: z.string().default(""),
+  transcript_path: z.string().optional(),
+  cwd: z.string().optional(),
 };
 
 const SessionStart = z.object({
@@ -21,7 +19,7 @@ const SessionStart = z.object({
 const SessionEnd = z.object({
   ...common,
   hook_event_name: z.literal("SessionEnd"),
-  reason: z.string(), // clear, prompt_input_exit or other; after clear the process goes on
+  reason: z.string(), // clear, prompt_input_exit or other
 });
 const UserPromptSubmit = z.object({
   ...common,
@@ -45,7 +43,7 @@ const PermissionRequest = z.object({
   tool_name: z.string(),
 });
 
-export const HookPayload = z.discriminatedUnion("hook_event_name", [
+const Known = z.discriminatedUnion("hook_event_name", [
   SessionStart,
   SessionEnd,
   UserPromptSubmit,
@@ -53,64 +51,54 @@ export const HookPayload = z.discriminatedUnion("hook_event_name", [
   Notification,
   PermissionRequest,
 ]);
-export type HookPayload = z.infer<typeof HookPayload>;
-export type HookEvent = HookPayload["hook_event_name"];
+type Known = z.infer<typeof Known>;
+
+/** Any event, those of later versions too: that it came is all that is taken from it. */
+const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
 
 export interface HookReport {
-  readonly event: HookEvent;
+  readonly event: string;
   readonly session_id: string;
-  readonly transcript_path: string;
-  readonly cwd: string;
+  readonly transcript_path?: string | undefined;
+  readonly cwd?: string | undefined;
   readonly turn_state?: NonNullable<Addressee["turn_state"]>;
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** What the agent was asked. The id of a message in it proves that the message was seen. */
   readonly prompt?: string;
-  readonly last_message?: string;
+  readonly last_message?: string | undefined;
+  /** Set when the process ends with the session; after `/clear` it goes on under another id. */
   readonly end_reason?: string;
   readonly source?: string;
-  /** The agent goes on because a stop hook asked it to. */
-  readonly stop_hook_active?: boolean;
-  readonly tool_name?: string;
 }
 
-/** What a hook prints, or answers over HTTP; the empty object says nothing. */
-export type HookAnswer =
-  | Record<never, never>
-  | { hookSpecificOutput: { hookEventName: ContextEvent; additionalContext: string } }
-  | { decision: "block"; reason: string };
-
-/** The events after which the model reads what we add. */
-export type ContextEvent = "SessionStart" | "UserPromptSubmit";
-
-/** Undefined for an event that we do not take, and for a payload that we do not understand. */
-export function readHook(payload: unknown): HookReport | undefined {
-  const { data } = HookPayload.safeParse(payload);
-  if (!data) return undefined;
-  const { session_id, transcript_path, cwd } = data;
-  return { event: data.hook_event_name, session_id, transcript_path, cwd, ...particulars(data) };
+/** What is read; refuses a payload that names no event or no session. */
+export function readHook(payload: unknown): HookReport {
+  const known = Known.safeParse(payload);
+  const { data, error } = known.success ? known : Unknown.safeParse(payload);
+  if (!data) throw invalidRequest(error);
+  const { session_id, transcript_path, cwd, hook_event_name: event } = data;
+  const report = { event, session_id, transcript_path, cwd };
+  return known.success ? { ...report, ...particulars(known.data) } : report;
 }
 
-function particulars(data: HookPayload): Partial<HookReport> {
+function particulars(data: Known): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart": {
       const { source, model } = data;
       // Compaction happens inside a turn: it says nothing about the turn.
       const turn: Partial<HookReport> = source === "compact" ? {} : { turn_state: "idle" };
-      return { ...turn, source, ...(model === undefined ? {} : { model }) };
+      return { ...turn, source, model };
     }
     case "SessionEnd":
-      return { end_reason: data.reason };
+      return data.reason === "clear" ? {} : { end_reason: data.reason };
     case "UserPromptSubmit":
       return { turn_state: "working", prompt: data.prompt };
-    case "Stop": {
-      const { stop_hook_active, last_assistant_message: last } = data;
-      const said = last === undefined ? {} : { last_message: last };
-      return { turn_state: "idle", stop_hook_active, ...said };
-    }
+    case "Stop":
+      return { turn_state: "idle", last_message: data.last_assistant_message };
     case "Notification":
       return noticed(data.notification_type);
     case "PermissionRequest":
-      return { turn_state: "awaiting_input", tool_name: data.tool_name };
+      return { turn_state: "awaiting_input" };
   }
 }
 
@@ -119,24 +107,26 @@ function noticed(notification_type: string): Partial<HookReport> {
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
 
-/** Lets the model read `text` beside the prompt; the user's own words stay as they are. */
-export function contextAnswer(event: ContextEvent, text: string): HookAnswer {
-  if (text === "") return {};
-  return { hookSpecificOutput: { hookEventName: event, additionalContext: text } };
+/** The events after which the model reads what we add, beside the user's own words. */
+export function takesContext(event: string): boolean {
+  return event === "SessionStart" || event === "UserPromptSubmit";
 }
 
 /**
- * Keeps a turn open to name what waits, once: a stop that a hook has already put off is let
- * through, because Claude Code overrides the ninth block in a row. Never a message's text.
+ * What the hook prints. `context` is whole messages where the event takes them. A stop carries
+ * names only, and keeps the turn open once: a stop that a hook has already put off goes
+ * through, because Claude Code overrides the ninth block in a row.
  */
-export function stopAnswer(
-  { stop_hook_active }: Pick<HookReport, "stop_hook_active">,
-  ids: readonly string[],
-): HookAnswer {
-  if (stop_hook_active !== false || ids.length === 0) return {};
-  const named = ids.slice(0, NAMED_MAX).join(", ");
-  const more = ids.length > NAMED_MAX ? `, and ${ids.length - NAMED_MAX} more` : "";
-  const what = ids.length === 1 ? "1 message waits" : `${ids.length} messages wait`;
-  const reason = `[mesh] ${what} for you: ${named}${more}. Read with: mesh show ID`;
-  return { decision: "block", reason };
+export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
+  const { data } = Known.safeParse(payload);
+  if (!data || context === null || context === "") return {};
+  const { hook_event_name: hookEventName } = data;
+  if (takesContext(hookEventName)) {
+    return { hookSpecificOutput: { hookEventName, additionalContext: context } };
+  }
+  const mayBlock = data.hook_event_name === "Stop" && !data.stop_hook_active;
+  return mayBlock ? { decision: "block", reason: context } : {};
 }
+
+/** The house's interface to all of this (`agents.ts`). */
+export const claudeCodeHooks = { read: readHook, answer: hookAnswer, takesContext } as const;

@@ -4,7 +4,7 @@ import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { isStopped } from "../../spawn/processes.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
-import { type Session, sessionFor } from "./registry.ts";
+import { peerToken, type Session, sessionFor } from "./registry.ts";
 
 /** A local socket connects at once, or its owner has stopped taking connections. */
 const CONNECT_MS_MAX = 2_000;
@@ -22,6 +22,7 @@ const PROVED = { line: "2.1.", patch: 329, protocol: 1 } as const;
 type Refusal =
   | "no_process"
   | "no_session" // No entry in the session registry: not started up, at the trust dialog, or gone.
+  | "session_changed" // The process runs another conversation than the registered one.
   | "no_socket"
   | "foreign_socket" // It belongs to another user: whoever listens there is not the agent.
   | "version_unproved"
@@ -35,8 +36,6 @@ export interface NativeOptions {
   readonly log: Log;
   /** Claude Code's configuration folders, e.g. `~/.claude`. */
   readonly config_dirs: readonly string[];
-  /** The session's messaging token, where a hook has told it; Linux does not ask for one. */
-  readonly token?: (session: Session) => string | undefined;
 }
 
 export function nativeRung(options: NativeOptions): Rung {
@@ -70,13 +69,15 @@ interface Door {
 }
 
 function openDoor(
-  { config_dirs, token }: NativeOptions,
+  { config_dirs }: NativeOptions,
   peer: Addressee,
   parcel: Parcel,
 ): Door | Refusal {
   if (peer.agent_pid === null) return "no_process";
   const session = sessionFor(config_dirs, peer);
   if (!session) return "no_session";
+  const registered = peer.runtime_session_id ?? session.sessionId;
+  if (session.sessionId !== registered) return "session_changed";
   if (!isProved(session)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
   const path = session.messagingSocketPath;
@@ -86,12 +87,13 @@ function openDoor(
   if (file.uid !== Deno.uid()) return "foreign_socket";
   const line = userLine(parcel.framed);
   if (line.length > LINE_CHARS_MAX) return "too_large";
-  const known = token?.(session);
-  const auth = known === undefined ? "" : `${JSON.stringify({ type: "auth", token: known })}\n`;
+  // Optional on Linux, where any token is taken and none is.
+  const token = peerToken(config_dirs, session);
+  const auth = token === undefined ? "" : `${JSON.stringify({ type: "auth", token })}\n`;
   return { path, bytes: new TextEncoder().encode(auth + line) };
 }
 
-/** No `session_id`: after `/clear` the one we know may be an old one, and such a line is dropped. */
+/** No `session_id`: a line with one that is out of date is dropped without a word. */
 function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
 }

@@ -27,6 +27,9 @@ export const Session = z.object({
 });
 export type Session = z.infer<typeof Session>;
 
+/** `<config dir>/sessions/<pid>.<hash>.key`. */
+const Key = z.object({ peerToken: z.string().min(1), procStart: z.string().optional() });
+
 const TURN_STATE = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
 
 /** Where a Claude Code with this environment keeps its settings and its list of sessions. */
@@ -42,7 +45,7 @@ export function claudeJson(env: Readonly<Record<string, string>>): string {
 /** The session that this very process runs; what a killed one left behind is not believed. */
 export function sessionOf(config_dirs: readonly string[], pid: number): Session | undefined {
   for (const config_dir of config_dirs) {
-    const session = read(join(config_dir, "sessions", `${pid}.json`));
+    const session = read(Session, join(config_dir, "sessions", `${pid}.json`));
     if (session?.pid === pid && isAlive(pid, ticks(session))) return session;
   }
   return undefined;
@@ -68,6 +71,19 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid);
 }
 
+/** What this session lets the user's other sessions authenticate with; kept beside its entry. */
+export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
+  for (const config_dir of config_dirs) {
+    const dir = join(config_dir, "sessions");
+    for (const name of namesIn(dir)) {
+      if (!name.startsWith(`${session.pid}.`) || !name.endsWith(".key")) continue;
+      const key = read(Key, join(dir, name));
+      if (key && key.procStart === session.procStart) return key.peerToken;
+    }
+  }
+  return undefined;
+}
+
 export function turnState({ status }: Session): Addressee["turn_state"] {
   return status === undefined ? null : TURN_STATE[status];
 }
@@ -78,11 +94,20 @@ function ticks({ procStart }: Session): string | undefined {
 }
 
 /** Undefined for a file that is not there, that is half written, or of a shape we do not know. */
-function read(path: string): Session | undefined {
+function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
   try {
-    return Session.safeParse(JSON.parse(Deno.readTextFileSync(path))).data;
+    return shape.safeParse(JSON.parse(Deno.readTextFileSync(path))).data;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(dir), ({ name }) => name);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
     throw error;
   }
 }

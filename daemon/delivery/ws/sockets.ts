@@ -112,6 +112,10 @@ export class Sockets {
   /** Pings who is due, replays to who waits; once a second. */
   beat(now: number): void {
     for (const session of this.#sessions.values()) session.beat(now);
+    for (const peer_id of ledger.peersWaiting(this.#ground.db)) {
+      const session = this.flowing(peer_id);
+      if (session) this.replay(session);
+    }
   }
 
   endAll(): void {

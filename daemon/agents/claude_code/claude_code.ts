@@ -1,0 +1,44 @@
+/** Claude Code: its own socket first, its pane for the user's words, its registry for its state. */
+
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { isAlive } from "../../spawn/processes.ts";
+import type { Tmuxes } from "../../spawn/tmux.ts";
+import type { Adapter, Addressee, Sighting } from "../adapter.ts";
+import { paneRung } from "../pane.ts";
+import { claudeScreen } from "../screens.ts";
+import { nativeRung } from "./native.ts";
+import { sessionFor, turnState } from "./registry.ts";
+
+export interface ClaudeCodeOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tmuxes: Tmuxes;
+  /** Claude Code's configuration folders, e.g. `~/.claude`. */
+  readonly config_dirs: readonly string[];
+}
+
+export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
+  const { config_dirs } = options;
+  const native = nativeRung(options);
+  const pane = paneRung({
+    ...options,
+    screen: claudeScreen,
+    dialogKnown: (peer) => Promise.resolve(sessionFor(config_dirs, peer)?.status === "waiting"),
+  });
+  return {
+    backend: "claude-code",
+    // The socket shows a text as another session's; a human's words are typed where that is safe.
+    rungs: (_peer, { human }) => human ? [pane, native] : [native, pane],
+    sight: (peer) => Promise.resolve(sight(config_dirs, peer)),
+  };
+}
+
+function sight(config_dirs: readonly string[], peer: Addressee): Sighting | undefined {
+  const { agent_pid, agent_started } = peer;
+  if (agent_pid === null) return undefined;
+  const alive = isAlive(agent_pid, agent_started ?? undefined);
+  const session = alive ? sessionFor(config_dirs, peer) : undefined;
+  if (!session) return { alive, turn_state: null, source: "process table" };
+  return { alive, turn_state: turnState(session), source: "session registry" };
+}

@@ -1,0 +1,122 @@
+/** Our entries in Claude Code's settings: put in, found again, taken out. Pure, over parsed JSON. */
+
+/** Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down. */
+const EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "Notification", "SessionEnd"] as const;
+/** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
+const HOOK_SECONDS_MAX = 5;
+/** The name under which agents see our tools: `mcp__mesh__ask`. */
+const SERVER = "mesh";
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export interface SetupPlan {
+  /** The words that run mesh; absolute, because an agent's PATH may be any. */
+  readonly mesh: readonly string[];
+}
+
+/** The file holds something where our entries belong that we may not replace. */
+export class Unsettable extends Error {
+  override readonly name = "Unsettable";
+}
+
+/** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
+export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
+  const hooks = { ...objectAt(settings, "hooks") };
+  for (const event of EVENTS) {
+    const groups = listAt(hooks, event, "hooks.");
+    const ours = groupFor(event, plan);
+    const kept = groups.flatMap(withoutOurs);
+    const isThere = groups.some((group) => same(group, ours)) && kept.length === groups.length - 1;
+    hooks[event] = isThere ? groups : [...kept, ours];
+  }
+  return { ...settings, hooks };
+}
+
+export function removeHooks(settings: JsonObject): JsonObject {
+  const hooks = objectAt(settings, "hooks");
+  const kept = Object.entries(hooks).flatMap(([event, groups]): [string, Json][] => {
+    if (!Array.isArray(groups) || groups.every((group) => withoutOurs(group)[0] === group)) {
+      return [[event, groups]];
+    }
+    const others = groups.flatMap(withoutOurs);
+    return others.length > 0 ? [[event, others]] : [];
+  });
+  const rest = Object.fromEntries(kept);
+  return same(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+}
+
+/** `~/.claude.json` with our MCP server, whose tools are not hidden behind a search. */
+export function installMcp(claude_json: JsonObject, plan: SetupPlan): JsonObject {
+  const servers = objectAt(claude_json, "mcpServers");
+  const found = servers[SERVER];
+  if (found !== undefined && !isOurServer(found)) {
+    throw new Unsettable(`mcpServers.${SERVER} is another program's; remove or rename it first`);
+  }
+  const [command = "", ...words] = plan.mesh;
+  const ours = { type: "stdio", command, args: [...words, "mcp"], alwaysLoad: true };
+  return { ...claude_json, mcpServers: { ...servers, [SERVER]: ours } };
+}
+
+export function removeMcp(claude_json: JsonObject): JsonObject {
+  const { [SERVER]: found, ...others } = objectAt(claude_json, "mcpServers");
+  if (found === undefined || !isOurServer(found)) return claude_json;
+  return withMember(claude_json, "mcpServers", others);
+}
+
+/** An object with a member set; without it where nothing is left inside. */
+function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
+  if (Object.keys(value).length > 0) return { ...whole, [key]: value };
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
+}
+
+function groupFor(event: string, { mesh }: SetupPlan): JsonObject {
+  const command = [...mesh, "hook", "claude-code", event].map(quoted).join(" ");
+  return { hooks: [{ type: "command", command, timeout: HOOK_SECONDS_MAX }] };
+}
+
+/** The group as it is, what others have in it, or nothing when it was all ours. */
+function withoutOurs(group: Json): readonly Json[] {
+  const entries = isObject(group) ? group["hooks"] : undefined;
+  if (!isObject(group) || !Array.isArray(entries) || !entries.some(isOurHook)) return [group];
+  const others = entries.filter((entry) => !isOurHook(entry));
+  return others.length > 0 ? [{ ...group, hooks: others }] : [];
+}
+
+/** By its last words, wherever mesh was installed when it was written. */
+function isOurHook(entry: Json): boolean {
+  const command = isObject(entry) ? entry["command"] : undefined;
+  return typeof command === "string" && / hook claude-code [A-Z][A-Za-z]+$/.test(command);
+}
+
+function isOurServer(server: Json): boolean {
+  const args = isObject(server) ? server["args"] : undefined;
+  return Array.isArray(args) && args.at(-1) === "mcp";
+}
+
+function objectAt(whole: JsonObject, key: string): JsonObject {
+  const value = whole[key] ?? {};
+  if (!isObject(value)) throw new Unsettable(`"${key}" is not an object`);
+  return value;
+}
+
+function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
+  const value = whole[key] ?? [];
+  if (!Array.isArray(value)) throw new Unsettable(`"${path}${key}" is not a list`);
+  return value;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function same(left: Json, right: Json): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+/** One word for `sh`. */
+function quoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

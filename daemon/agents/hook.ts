@@ -1,0 +1,142 @@
+/** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
+
+import { systemClock } from "kit/clock.ts";
+import { isAlive } from "../spawn/processes.ts";
+
+/** Everything together: start, reading, the daemon's answer. */
+const TOTAL_MS_MAX = 1_500;
+/** The log is for the last faults only. */
+const LOG_BYTES_MAX = 65_536;
+
+type Env = Readonly<Record<string, string>>;
+
+/** Prints what the agent is to be answered; whatever goes wrong is silence. */
+export async function runHook(args: readonly string[], env: Env): Promise<void> {
+  const over = new AbortController();
+  const alarm = systemClock.sleep(TOTAL_MS_MAX, over.signal).then(() => undefined, () => undefined);
+  try {
+    const answer = await Promise.race([handOn(args, env), alarm]);
+    if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
+  } catch (fault) {
+    note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
+  } finally {
+    over.abort();
+  }
+}
+
+/** The daemon's answer; undefined when no daemon is up. */
+async function handOn([agent]: readonly string[], env: Env): Promise<string | undefined> {
+  const url = daemonUrl(env);
+  if (url === undefined) return undefined;
+  const body = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
+  const connection = await connect(new URL(url));
+  if (!connection) return undefined;
+  try {
+    const { host } = new URL(url);
+    await writeAll(connection, requestOf(`/hooks/${agent}`, { host, body, env }));
+    return read(await new Response(connection.readable).text());
+  } finally {
+    close(connection);
+  }
+}
+
+/**
+ * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the agent's proxy settings,
+ * and costs several milliseconds to load.
+ */
+function requestOf(
+  path: string,
+  { host, body, env }: { host: string; body: Uint8Array; env: Env },
+): Uint8Array {
+  const token = readOrNothing(`${statePath(env)}/hook.token`)?.trim();
+  const headers = {
+    "Host": host,
+    "Content-Type": "application/json",
+    "Content-Length": String(body.length),
+    ...(token && { "Authorization": `Bearer ${token}` }),
+    "X-Mesh-Agent-Pid": env["CLAUDE_PID"],
+    "X-Mesh-Pane": env["TMUX_PANE"],
+    "X-Mesh-Tmux": env["TMUX"],
+  };
+  const lines = Object.entries(headers)
+    // A header is one line of ASCII.
+    .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
+    .map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
+  const whole = new Uint8Array(head.length + body.length);
+  whole.set(head);
+  whole.set(body, head.length);
+  return whole;
+}
+
+/** The answer's body; throws for any status but 200, and for a body that is no JSON. */
+function read(answer: string): string {
+  const [head = "", ...rest] = answer.split("\r\n\r\n");
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
+  const body = rest.join("\r\n\r\n");
+  if (status !== "200") throw new Error(`The daemon answered ${status ?? "nothing"}`);
+  JSON.parse(body);
+  return body;
+}
+
+async function connect({ hostname, port }: URL): Promise<Deno.TcpConn | undefined> {
+  try {
+    return await Deno.connect({ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+  } catch (fault) {
+    if (fault instanceof Deno.errors.ConnectionRefused) return undefined;
+    throw fault;
+  }
+}
+
+async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+/** Reading to the end has closed it already. */
+function close(connection: Deno.TcpConn): void {
+  try {
+    connection.close();
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.BadResource)) throw fault;
+  }
+}
+
+/** Undefined without a daemon: what one that was killed left behind may be another's port now. */
+function daemonUrl(env: Env): string | undefined {
+  const notice = readOrNothing(`${statePath(env)}/daemon.json`);
+  if (notice === undefined) return undefined;
+  const { url, pid }: { url?: unknown; pid?: unknown } = JSON.parse(notice);
+  if (typeof url !== "string" || typeof pid !== "number") {
+    throw new Error("daemon.json names no url or no pid");
+  }
+  return isAlive(pid) ? url : undefined;
+}
+
+/** The same as in `config.ts`, without the libraries that it loads. */
+export function statePath(env: Env): string {
+  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
+  return env["MESH_STATE"] || `${home}/mesh`;
+}
+
+function readOrNothing(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
+}
+
+/** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */
+function note(env: Env, what: string): void {
+  const path = `${statePath(env)}/hook.log`;
+  const time = new Date(systemClock.now()).toISOString();
+  try {
+    const kept = readOrNothing(path) ?? "";
+    const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;
+    Deno.writeTextFileSync(path, text.slice(-LOG_BYTES_MAX), { mode: 0o600 });
+  } catch (fault) {
+    if (fault instanceof Error) return;
+    throw fault;
+  }
+}

@@ -1,0 +1,155 @@
+/** `mesh setup`: tells the coding agents on this computer about mesh, or takes that back. */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { Env } from "../config.ts";
+import { claudeJson, configDir } from "./claude_code/registry.ts";
+import {
+  installHooks,
+  installMcp,
+  removeHooks,
+  removeMcp,
+  type SetupPlan,
+  Unsettable,
+} from "./claude_code/setup.ts";
+import { applyChange, type Change, Unreadable } from "./install.ts";
+
+const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall]";
+const EXIT = { done: 0, refused: 1, misused: 2 } as const;
+
+/** One file of an agent's, and what we change in it. */
+interface Edit {
+  readonly path: string;
+  readonly put: Change;
+  readonly take: Change;
+}
+
+/** A kind of agent that mesh knows how to set up. */
+interface Known {
+  readonly name: string;
+  isInstalled(env: Env): boolean;
+  edits(env: Env, plan: SetupPlan): readonly Edit[];
+}
+
+const KNOWN: readonly Known[] = [
+  {
+    name: "claude-code",
+    isInstalled: (env) => isOnPath("claude", env) || isThere(configDir(env)),
+    edits: (env, plan) => [
+      {
+        path: join(configDir(env), "settings.json"),
+        put: (settings) => installHooks(settings, plan),
+        take: removeHooks,
+      },
+      { path: claudeJson(env), put: (json) => installMcp(json, plan), take: removeMcp },
+    ],
+  },
+];
+
+interface Wishes {
+  readonly agent?: string | undefined;
+  readonly dry_run: boolean;
+  readonly uninstall: boolean;
+}
+
+/** The exit code: 0 done, 1 refused, 2 misused (contract 7). */
+export function runSetup(args: readonly string[], env: Env): Promise<number> {
+  const wishes = readWishes(args);
+  if (typeof wishes === "string") return Promise.resolve(complain(wishes, EXIT.misused));
+  const agents = KNOWN.filter(({ name, isInstalled }) =>
+    wishes.agent === undefined ? isInstalled(env) : wishes.agent === name
+  );
+  if (agents.length === 0) return Promise.resolve(complain(nobody(wishes), EXIT.refused));
+  try {
+    for (const agent of agents) setUp(agent, wishes, env);
+  } catch (fault) {
+    if (!(fault instanceof Unreadable || fault instanceof Unsettable)) throw fault;
+    return Promise.resolve(complain(fault.message, EXIT.refused));
+  }
+  return Promise.resolve(EXIT.done);
+}
+
+/** The words that run this very program, from any folder: compiled, or from source. */
+export function meshCommand(): readonly string[] {
+  if (Deno.build.standalone) return [Deno.execPath()];
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+  return [Deno.execPath(), "run", "-A", "--quiet", main];
+}
+
+function readWishes(args: readonly string[]): Wishes | string {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        agent: { type: "string" },
+        "dry-run": { type: "boolean", default: false },
+        uninstall: { type: "boolean", default: false },
+      },
+    });
+    const { agent, uninstall } = values;
+    if (agent !== undefined && !KNOWN.some(({ name }) => name === agent)) {
+      return `--agent: one of ${KNOWN.map(({ name }) => name).join(", ")}`;
+    }
+    return { agent, uninstall, dry_run: values["dry-run"] };
+  } catch (fault) {
+    if (!(fault instanceof TypeError)) throw fault;
+    return `${fault.message}\nUsage: ${USAGE}`;
+  }
+}
+
+function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): void {
+  const direction = uninstall ? "undo" : "do";
+  const all = edits(env, { mesh: meshCommand() });
+  const changeOf = ({ put, take }: Edit) => uninstall ? take : put;
+  // Every file is tried before any is written: a damaged second one must not leave us half in.
+  const changes = all.map((edit) =>
+    applyChange(edit.path, changeOf(edit), { dry_run: true, direction })
+  );
+  if (!dry_run) {
+    for (const edit of all) applyChange(edit.path, changeOf(edit), { dry_run, direction });
+  }
+  const verb = dry_run ? "would change" : "changed";
+  for (const { path, diff } of changes) {
+    print(diff === "" ? `${name}: nothing to change in ${path}` : `${name}: ${verb} ${path}`);
+    if (diff !== "") print(diff);
+  }
+  const isChanged = changes.some(({ diff }) => diff !== "");
+  if (isChanged && !dry_run) print(next(uninstall));
+}
+
+function next(uninstall: boolean): string {
+  return uninstall
+    ? "Next: restart the sessions that are open; they have read the old settings."
+    : "Next: `mesh up`, then start Claude Code, and see it in `mesh peers`. Sessions that are " +
+      "open must be restarted.";
+}
+
+function nobody({ uninstall }: Wishes): string {
+  const known = KNOWN.map(({ name }) => name).join(", ");
+  return `No agent was found to ${uninstall ? "take mesh out of" : "set up"}; known: ${known}. ` +
+    "Name one with --agent";
+}
+
+function isOnPath(program: string, env: Env): boolean {
+  return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && isThere(join(dir, program)));
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function print(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}
+
+function complain(text: string, code: number): number {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
+  return code;
+}

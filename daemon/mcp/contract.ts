@@ -1,0 +1,40 @@
+/** What the world may say to `/mcp`: JSON-RPC by POST, and nothing by any other method. */
+
+import { z } from "zod";
+import { contract } from "kit/contract.ts";
+
+/** JSON-RPC's own forms: the protocol's schemas are the SDK's to check. */
+const Rpc = z.unknown();
+
+export const postMcp = contract({
+  id: "mcp.post",
+  method: "POST",
+  path: "/mcp",
+  summary: "MCP over Streamable HTTP, stateless and in JSON, for programs of this machine",
+  who: "peer",
+  token: "always",
+  returns: Rpc,
+  fails: ["loopback_only", "body_too_large"],
+});
+
+export const getMcp = contract({
+  id: "mcp.get",
+  method: "GET",
+  path: "/mcp",
+  summary: "There is no stream to open: a stateless server answers 405",
+  who: "peer",
+  token: "always",
+  returns: Rpc,
+  fails: ["loopback_only", "method_not_allowed"],
+});
+
+export const deleteMcp = contract({
+  id: "mcp.delete",
+  method: "DELETE",
+  path: "/mcp",
+  summary: "There is no session to end: a stateless server answers 405",
+  who: "peer",
+  token: "always",
+  returns: Rpc,
+  fails: ["loopback_only", "method_not_allowed"],
+});

@@ -1,0 +1,76 @@
+/** How the end of an ask is told to the one who asked: in words for a model, and as data. */
+
+import { z } from "zod";
+import { type Call, Refused, type Wire } from "kit/client.ts";
+import { getAsk, waitAsk } from "../asks/contract.ts";
+import { getPeer } from "../peers/contract.ts";
+import type { McpCaller } from "./identify.ts";
+
+const maybe = z.string().nullable();
+
+/** What an ask has come to. While it is `pending`, all the rest is null. */
+export const Ending = {
+  status: z.enum(["pending", "resolved"]),
+  outcome: maybe.describe("acknowledged, answered, declined, cancelled, failed, …"),
+  reply: maybe.describe("The reply's whole text, or the reason given"),
+  responder: maybe,
+  close_reason: maybe,
+  option_id: maybe,
+  closed_at: maybe,
+};
+export type Ending = z.output<z.ZodObject<typeof Ending>>;
+
+export const PENDING: Ending = {
+  status: "pending",
+  outcome: null,
+  reply: null,
+  responder: null,
+  close_reason: null,
+  option_id: null,
+  closed_at: null,
+};
+
+type Resolution = Extract<Wire<typeof waitAsk>, { status: "resolved" }>;
+
+export function toEnding(resolution: Resolution): Ending {
+  const { status, outcome, reply, responder, close_reason, option_id, closed_at } = resolution;
+  return { status, outcome, reply, responder, close_reason, option_id, closed_at };
+}
+
+/** The human's word is an instruction; a peer's is data between tags it cannot forge (contract 5). */
+export async function tellEnding(
+  resolution: Resolution,
+  { caller, call }: { caller: McpCaller; call: Call },
+): Promise<string> {
+  const { correlation_id, outcome, reply, responder } = resolution;
+  const who = responder ?? "nobody";
+  const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
+  if (!reply) return `${head} It holds no text.`;
+  if (await isHumansWord(resolution, call)) {
+    return `${head}\n[mesh] @${who} → @${caller.name}: ${reply}`;
+  }
+  const said = `type="ack" re="${correlation_id}" from="@${escape(who)}" outcome="${outcome}"`;
+  return `${head}\n<peer-message ${said}>${escape(reply)}</peer-message>`;
+}
+
+/** Whether the one who was asked is the human, and answered. */
+async function isHumansWord(
+  { correlation_id, responder }: Resolution,
+  call: Call,
+): Promise<boolean> {
+  if (responder === null) return false;
+  try {
+    const { to_peer_id, to_peer_name } = await call(getAsk, { params: { id: correlation_id } });
+    const { role } = await call(getPeer, { params: { id: to_peer_id }, query: {} });
+    return role === "human" && responder === to_peer_name;
+  } catch (fault) {
+    // A peer that was closed since has no record any more; the human always has one.
+    if (fault instanceof Refused) return false;
+    throw fault;
+  }
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}

@@ -1,0 +1,108 @@
+/** What a tool is: data for a model, one verb, and how its answers and refusals are told. */
+
+import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { type Call, Refused } from "kit/client.ts";
+import { invalidRequest, Problem, type ProblemBody } from "kit/problem.ts";
+import type { McpCaller } from "./identify.ts";
+
+/** The house as the tools see it. */
+export interface House {
+  /** The daemon's own contracts, called in this process. */
+  readonly call: Call;
+  /** A fault of ours: for the log, never for the caller. */
+  fault(fault: unknown): void;
+}
+
+/** One call of a tool: who calls, what it may call in turn, and for how long it cares. */
+export interface Visit {
+  readonly caller: McpCaller;
+  readonly call: Call;
+  readonly signal: AbortSignal;
+}
+
+/** What a verb says: a text for the model, and the same as data. */
+export interface Told<D> {
+  readonly text: string;
+  readonly data: D;
+}
+
+interface Spec<I extends z.ZodObject, O extends z.ZodObject> {
+  readonly name: string;
+  readonly title: string;
+  /** Tells a model when to use the tool, and when not to. */
+  readonly description: string;
+  readonly hints: Hints;
+  readonly input: I;
+  readonly output: O;
+  run(given: z.output<I>, visit: Visit): Promise<Told<z.input<O>>>;
+}
+
+/** MCP's annotations. The world of these tools is closed: the peers of one mesh. */
+interface Hints {
+  readonly readOnlyHint: boolean;
+  readonly destructiveHint: boolean;
+  readonly idempotentHint: boolean;
+  readonly openWorldHint: boolean;
+}
+
+/** Looks only. */
+export const LOOKS: Hints = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+/** Says something: each call says it anew. */
+export const SAYS: Hints = { ...LOOKS, readOnlyHint: false, idempotentHint: false };
+/** Changes something to what it was told, however often it is told. */
+export const SETTLES: Hints = { ...SAYS, idempotentHint: true };
+
+export interface Tool {
+  readonly listing: Listing;
+  run(given: unknown, visit: Visit): Promise<CallToolResult>;
+}
+
+/** States a tool: its data is checked on the way in and on the way out. */
+export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
+  const { name, title, description, hints, input, output } = spec;
+  return {
+    listing: {
+      name,
+      title,
+      description,
+      annotations: { title, ...hints },
+      inputSchema: schemaOf(input, "input"),
+      outputSchema: schemaOf(output, "output"),
+    },
+    async run(given, visit) {
+      const read = input.safeParse(given);
+      if (!read.success) throw invalidRequest(read.error);
+      const { text, data } = await spec.run(read.data, visit);
+      return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
+    },
+  };
+}
+
+/** As it goes over the wire: plain JSON. */
+function schemaOf(shape: z.ZodObject, io: "input" | "output"): Listing["inputSchema"] {
+  return JSON.parse(JSON.stringify(z.toJSONSchema(shape, { io })));
+}
+
+/** The third dialect of a refusal (style 2.5): a tool error, which the model reads. */
+export function toToolError(fault: unknown, house: House): CallToolResult {
+  const problem = problemOf(fault);
+  if (!problem) house.fault(fault);
+  const body = problem ?? new Problem("internal", {}).toBody();
+  const { error, detail, hint, ...rest } = body;
+  const lines = [`${error}: ${detail}`];
+  if (hint) lines.push(`Hint: ${hint}`);
+  if (Object.keys(rest).length > 0) lines.push(JSON.stringify(rest));
+  const content = [{ type: "text" as const, text: lines.join("\n") }];
+  return { isError: true, content, structuredContent: body };
+}
+
+function problemOf(fault: unknown): ProblemBody | undefined {
+  if (fault instanceof Refused) return fault.problem;
+  return fault instanceof Problem ? fault.toBody() : undefined;
+}

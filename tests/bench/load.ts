@@ -1,0 +1,169 @@
+/** The load generator, a process of its own: one job in, one line of figures out. */
+
+import { DatabaseSync } from "node:sqlite";
+import { built, Lean } from "./lean.ts";
+import { Crowd } from "./crowd.ts";
+
+const TEXT = "x".repeat(512);
+const WARM_UP = 200;
+
+interface Job {
+  readonly kind: keyof typeof JOBS;
+  readonly port: number;
+  readonly path: string;
+  readonly peers: number;
+  readonly count: number;
+  readonly in_flight: number;
+  readonly seconds: number;
+  readonly bare: boolean;
+  readonly stream: boolean;
+}
+
+const JOBS = { latency, flood, replies, fanout, crowd, sqlite, queue };
+
+const job = JSON.parse(Deno.args[0] ?? "{}") as Job;
+print(await JOBS[job.kind](job));
+for await (const _ of Deno.stdin.readable);
+Deno.exit(0);
+
+/** One message at a time, to each peer in turn: from the request's write to the frame's arrival. */
+async function latency({ port, peers, count, path, bare }: Job) {
+  using crowd = await Crowd.join(port, peers, bare);
+  using http = await Lean.open(port);
+  const took: number[] = [];
+  for (let index = 0; index < count + WARM_UP; index++) {
+    const to = index % peers;
+    const request = built(port, path, messageTo(crowd, to, index));
+    const arrived = crowd.next(to);
+    const from = performance.now();
+    const [, at] = await Promise.all([http.send(request), arrived]);
+    if (index >= WARM_UP) took.push(at - from);
+  }
+  return { ...percentiles(took), count };
+}
+
+/** Many at once, for a while: how many were answered a second. */
+async function flood({ port, peers, in_flight, seconds, path, bare }: Job) {
+  using crowd = await Crowd.join(port, peers, bare);
+  let done = 0, first = "";
+  const refused = new Map<string, number>();
+  const from = performance.now();
+  const until = from + seconds * 1000;
+  await Promise.all(Array.from({ length: in_flight }, async (_, lane) => {
+    using http = await Lean.open(port);
+    const request = built(port, path, messageTo(crowd, lane % peers, lane));
+    while (performance.now() < until) {
+      try {
+        await http.send(request);
+        done++;
+      } catch (fault) {
+        first ||= String(fault);
+        refused.set("refused", (refused.get("refused") ?? 0) + 1);
+        return;
+      }
+    }
+  }));
+  const took = (performance.now() - from) / 1000;
+  return { per_second: done / took, done, refused: refused.get("refused") ?? 0, first };
+}
+
+/** Ask, wait, answer: from the answer's write to the wait's return, the commit included. */
+async function replies({ port, count }: Job) {
+  using crowd = await Crowd.join(port, 2, false);
+  using http = await Lean.open(port);
+  using waiting = await Lean.open(port);
+  const took: number[] = [];
+  for (let index = 0; index < count + WARM_UP; index++) {
+    const asked = { ...messageTo(crowd, 0, index), from_peer: crowd.name(1) };
+    const { correlation_id } = JSON.parse(await http.send(built(port, "/ask", asked)));
+    const wait = { peer_id: crowd.name(1), timeout_seconds: 5 };
+    const returned = waiting.send(built(port, `/asks/${correlation_id}/wait`, wait))
+      .then(() => performance.now());
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    const answer = built(port, "/ack", { correlation_id, message: TEXT });
+    const from = performance.now();
+    const [, at] = await Promise.all([http.send(answer), returned]);
+    if (index >= WARM_UP) took.push(at - from);
+  }
+  return { ...percentiles(took), count };
+}
+
+/** One to all: from the request's write to the last frame's arrival. */
+async function fanout({ port, peers, count, path, bare }: Job) {
+  using crowd = await Crowd.join(port, peers, bare);
+  using http = await Lean.open(port);
+  const took: number[] = [];
+  for (let index = 0; index < count + 10; index++) {
+    const arrived = Promise.all(Array.from({ length: peers }, (_, peer) => crowd.next(peer)));
+    const said = { from_peer: "bench", text: TEXT, circle: "bench", id: index };
+    const from = performance.now();
+    await Promise.all([http.send(built(port, path, said)), arrived]);
+    if (index >= 10) took.push(performance.now() - from);
+  }
+  return { ...percentiles(took), count };
+}
+
+/** Peers that are connected and do nothing, until the input ends. */
+async function crowd({ port, peers, bare, stream }: Job) {
+  await Crowd.join(port, peers, bare);
+  if (stream) void readStream(port);
+  return { peers };
+}
+
+/** Messages for peers that are away: what a restart finds. */
+async function queue({ port, peers, count, path }: Job) {
+  using everyone = await Crowd.join(port, peers, false);
+  const names = Array.from({ length: peers }, (_, peer) => everyone.name(peer));
+  everyone[Symbol.dispose]();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  let left = count;
+  await Promise.all(Array.from({ length: 64 }, async () => {
+    using http = await Lean.open(port);
+    while (left > 0) {
+      const to_peer = names[--left % peers];
+      await http.send(built(port, path, { from_peer: "bench", to_peer, text: TEXT }));
+    }
+  }));
+  return { names };
+}
+
+/** The yardstick of storage: rows in groups of 64, each group on the disk before the next. */
+function sqlite({ path, seconds }: Job) {
+  using db = new DatabaseSync(path);
+  db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 0");
+  db.exec("create table if not exists rows (id integer primary key, ident text unique, text text)");
+  const insert = db.prepare("insert into rows (ident, text) values (:ident, :text)");
+  const until = performance.now() + seconds * 1000;
+  const from = performance.now();
+  let done = 0;
+  while (performance.now() < until) {
+    db.exec("begin immediate");
+    for (let row = 0; row < 64; row++) insert.run({ ident: crypto.randomUUID(), text: TEXT });
+    db.exec("commit");
+    done += 64;
+  }
+  return Promise.resolve({ per_second: done / ((performance.now() - from) / 1000) });
+}
+
+function messageTo(crowd: Crowd, to: number, id: number) {
+  return crowd.bare ? { to, id, text: TEXT } : {
+    from_peer: "bench",
+    to_peer: crowd.id(to),
+    text: TEXT,
+  };
+}
+
+async function readStream(port: number): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}/events/stream`);
+  for await (const _ of response.body ?? []);
+}
+
+function percentiles(took: number[]) {
+  const sorted = took.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, sorted.length * share | 0)] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+function print(figures: unknown): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(figures)}\n`));
+}

@@ -1,0 +1,154 @@
+-- The daemon's tables after 1 migration(s).
+
+CREATE TABLE events (
+  id integer primary key autoincrement,
+  at integer not null,
+  type text not null,
+  data text not null
+) strict;
+
+CREATE INDEX inbox_correlation on inbox_items (correlation_id) where correlation_id is not null;
+
+CREATE TABLE inbox_items (
+  seq integer primary key,
+  item_id text not null unique,
+  kind text not null check (kind in ('ask', 'notify')),
+  from_name text not null,
+  from_peer_id text,
+  correlation_id text,
+  text text not null,
+  attachments text not null,
+  question text,
+  read_at integer,
+  read_by text,
+  replied_at integer,
+  created_at integer not null
+) strict;
+
+CREATE TABLE messages (
+  seq integer primary key,
+  ident text not null unique,
+  kind text not null check (kind in ('ask', 'notify', 'broadcast', 'ack', 'inbox_item')),
+  correlation_id text,
+  item_id text,
+  from_peer_id text,
+  from_peer_name text not null,
+  to_peer_id text not null,
+  to_peer_name text not null,
+  circle text,
+  text text not null,
+  attachments text not null,
+  voice text not null check (voice in ('peer', 'human', 'unverified')),
+  reply_to text,
+  parent_id text,
+  question text,
+  origin text,
+  routing text,
+  traceparent text not null,
+
+  state text not null check (state in
+    ('queued', 'attempting', 'sent', 'accepted', 'seen', 'failed', 'expired', 'dropped')),
+  rung text,
+  repeatable integer not null default 0 check (repeatable in (0, 1)),
+  attempts integer not null default 0,
+  created_at integer not null,
+  attempted_at integer,
+  sent_at integer,
+  accepted_at integer,
+  seen_at integer,
+  unproved_at integer,
+  named_at integer,
+  expires_at integer,
+  settled_at integer,
+  reason text,
+
+  ask_state text check (ask_state in ('open', 'closed')),
+  reply_delivery text check (reply_delivery in ('push', 'pull')),
+  close_reason text,
+  outcome text,
+  reply text,
+  reply_attachments text,
+  answer text,
+  responder text,
+  closed_at integer,
+
+  waiting integer generated always as
+    (state in ('queued', 'attempting') or (state = 'sent' and repeatable)) virtual,
+  unproved integer generated always as
+    (state = 'sent' and not repeatable and named_at is null) virtual,
+  live integer generated always as
+    (coalesce(ask_state = 'open', 0) or waiting or unproved) virtual
+) strict;
+
+CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
+
+CREATE INDEX messages_live on messages (to_peer_id, seq) where live = 1;
+
+CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
+
+CREATE TABLE peers (
+  peer_id text primary key,
+  name text not null,
+  path text,
+  machine text,
+  tmux_session text,
+  tmux_socket text,
+  pane_id text,
+  backend text,
+  model text,
+  circle text not null,
+  role text not null check (role in ('agent', 'orchestrator', 'service', 'human')),
+  status text not null check (status in ('online', 'busy', 'offline', 'retired')),
+  turn_state text,
+  turn_at integer,
+  last_seen integer,
+  description text,
+  described_at integer,
+  metadata text not null,
+  agent_pid integer,
+  agent_started text,
+  runtime_session_id text,
+  mesh_session_id text,
+  source text not null,
+  initiator text,
+  parent_runtime_id text,
+  ephemeral integer not null check (ephemeral in (0, 1)),
+  addressable integer not null check (addressable in (0, 1)),
+  addressable_reason text,
+  offline_reason text,
+  last_delivery_at integer,
+  last_delivery_failure_at integer,
+  registered_at integer not null,
+  dropped_at integer,
+  closed integer not null default 0 check (closed in (0, 1))
+) strict;
+
+CREATE INDEX peers_name on peers (name);
+
+CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
+
+CREATE TABLE pushes (
+  seq integer primary key,
+  item_id text not null references inbox_items (item_id) on delete cascade,
+  surface text not null,
+  status text not null check (status in ('pending', 'pushed', 'failed')),
+  surface_ref text,
+  surface_refs text not null,
+  verified integer not null check (verified in (0, 1)),
+  error_class text,
+  at integer not null,
+  unique (item_id, surface)
+) strict;
+
+CREATE INDEX pushes_surface on pushes (surface, item_id);
+
+CREATE TABLE stages (
+  seq integer primary key,
+  ident text not null,
+  stage text not null,
+  status text not null check (status in ('ok', 'fail')),
+  ts integer not null,
+  detail text
+) strict;
+
+CREATE INDEX stages_ident on stages (ident);

@@ -1,0 +1,64 @@
+/** Sockets: a frame is one of the union or it is answered; nothing that arrives can throw. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { z } from "zod";
+import { dispatcher } from "kit/frames.ts";
+
+const Hello = z.object({ type: z.literal("hello"), peer_id: z.string() });
+const Count = z.object({ type: z.literal("count"), n: z.number().default(1) });
+const Inbound = z.discriminatedUnion("type", [Hello, Count]);
+
+class Session {
+  readonly got: unknown[] = [];
+  readonly corrected: string[] = [];
+
+  correct(detail: string): void {
+    this.corrected.push(detail);
+  }
+}
+
+const receive = dispatcher<Session, typeof Inbound>(Inbound, {
+  hello: (session, { peer_id }) => session.got.push(peer_id),
+  count: (session, { n }) => session.got.push(n),
+});
+
+Deno.test("a good frame finds its handler, parsed", () => {
+  const session = new Session();
+  receive(session, `{"type": "hello", "peer_id": "peer-1", "extra": true}`);
+  receive(session, `{"type": "count"}`);
+  assert.deepEqual([session.got, session.corrected], [["peer-1", 1], []]);
+});
+
+Deno.test("a bad frame is answered with what is wrong, and the session goes on", () => {
+  const session = new Session();
+  // deno-fmt-ignore
+  const cases: [frame: string, said: RegExp][] = [
+    ["not json",                         /^The frame is not JSON$/],
+    ["",                                 /^The frame is not JSON$/],
+    ["null",                             /expected object/        ],
+    [`{"type": "goodbye"}`,              /^type: /                ],
+    [`{"type": "hello"}`,                /^peer_id: /             ],
+    [`{"type": "count", "n": "many"}`,   /^n: .*number/           ],
+  ];
+  for (const [frame, said] of cases) {
+    receive(session, frame);
+    assert.match(session.corrected.pop() ?? "", said, frame);
+  }
+  receive(session, `{"type": "count", "n": 2}`);
+  assert.deepEqual([session.got, session.corrected], [[2], []]);
+});
+
+Deno.test("whatever arrives, it is taken or answered, never thrown", () => {
+  const frame = fc.oneof(fc.string(), fc.json(), fc.record({ type: fc.string() }).map((frame) => JSON.stringify(frame)));
+  fc.assert(fc.property(frame, (text) => {
+    const session = new Session();
+    receive(session, text);
+    assert.equal(session.got.length + session.corrected.length, 1);
+  }));
+});
+
+Deno.test("a frame without a handler does not compile", () => {
+  // @ts-expect-error `count` has no handler.
+  dispatcher<Session, typeof Inbound>(Inbound, { hello: () => {} });
+});

@@ -1,0 +1,91 @@
+/** A row is derived from the record: what is written comes back as it was, and SQLite can hold it. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
+import { rowOf } from "kit/rows.ts";
+
+const Record = z.object({
+  name: z.string(),
+  size: z.number(),
+  state: z.enum(["open", "closed"]),
+  at: Instant,
+  seen_at: Instant.nullable(),
+  live: z.boolean(),
+  proved: z.boolean().nullable(),
+  words: z.array(z.string()),
+  question: z.object({ options: z.array(z.string()), until: Instant }).nullable(),
+  fields: z.record(z.string(), z.json()),
+  note: z.string().optional(),
+});
+const Row = rowOf(Record);
+type Record = z.output<typeof Record>;
+
+const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
+const instant = fc.integer({ min: 0, max: LATEST });
+const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null });
+const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)));
+const record: fc.Arbitrary<Record> = fc.record({
+  name: fc.string({ unit: "binary" }),
+  size: fc.double({ noNaN: true, noDefaultInfinity: true }),
+  state: fc.constantFrom("open", "closed"),
+  at: instant,
+  seen_at: maybe(instant),
+  live: fc.boolean(),
+  proved: maybe(fc.boolean()),
+  words: fc.array(fc.string()),
+  question: maybe(
+    fc.record({ options: fc.array(fc.string()), until: instant }, { noNullPrototype: true }),
+  ),
+  fields: fc.dictionary(fc.string().filter((key) => key !== "__proto__"), json, {
+    noNullPrototype: true,
+  }),
+  note: fc.option(fc.string(), { nil: undefined }),
+});
+
+Deno.test("what is written to a row comes back as it was", () => {
+  fc.assert(fc.property(record, (before) => {
+    const row = z.encode(Row, before);
+    for (const value of Object.values(row)) {
+      assert.ok(value === null || ["string", "number"].includes(typeof value), String(value));
+    }
+    assert.deepEqual({ note: undefined, ...Row.parse(row) }, { note: undefined, ...before });
+  }));
+});
+
+Deno.test("instants are integers, booleans 0 or 1, lists and objects JSON, and the rest as it is", () => {
+  const row = z.encode(Row, {
+    name: "ada",
+    size: 2.5,
+    state: "open",
+    at: 1_700_000_000_000,
+    seen_at: null,
+    live: true,
+    proved: false,
+    words: ["a"],
+    question: { options: [], until: 0 },
+    fields: { deep: { er: 1 } },
+    note: undefined,
+  });
+  assert.deepEqual(row, {
+    name: "ada",
+    size: 2.5,
+    state: "open",
+    at: 1_700_000_000_000,
+    seen_at: null,
+    live: 1,
+    proved: 0,
+    words: `["a"]`,
+    question: `{"options":[],"until":"1970-01-01T00:00:00.000Z"}`,
+    fields: `{"deep":{"er":1}}`,
+    note: null,
+  });
+});
+
+Deno.test("a row that is not the record's is refused at the read", () => {
+  const State = rowOf(z.object({ state: z.enum(["open"]), live: z.boolean() }));
+  for (const row of [{ state: "ajar", live: 1 }, { state: "open", live: 2 }, { state: "open" }]) {
+    assert.equal(State.safeParse(row).success, false, JSON.stringify(row));
+  }
+});
