@@ -5,6 +5,7 @@ import { type Clock, type Ids, randomIds, systemClock } from "kit/clock.ts";
 import { EventLog, type MeshEvent } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
 import { jsonLog, type Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
 import { type Caller, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
 import type { Adapter } from "./agents/adapter.ts";
@@ -110,7 +111,10 @@ export class Daemon implements AsyncDisposable {
     this.mcp = this.#openMcp();
     this.gate = this.#openGate();
     this.fetch = serve(routesOf(this), {
-      admit: (request) => this.gate.admit(request),
+      admit: (request) => {
+        this.gate.admit(request);
+        if (this.ending.aborted) throw new Problem("shutting_down", {});
+      },
       authorize: (request, contract, remote) => this.gate.authorize(request, contract, remote),
       durable: () => db.durable(),
       fault: (fault) => log.error("A route failed", { fault }),

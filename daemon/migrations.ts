@@ -2,7 +2,9 @@
 
 /**
  * `messages` is the ledger: one row a message and recipient. What is asked carries its answer, and
- * every step of a delivery is a column, so that an ask costs two inserts (architecture 4).
+ * every step of a delivery is a column, so that an ask costs two inserts (architecture 4). What
+ * every message passes through has indexes by number or instant alone: a commit writes the pages
+ * that it touched, and those of a rising key are few.
  * `ident` is the 12 hex digits that all ids of the row share: `ask-…`, `qd-…`, `notif-…`.
  */
 export const migrations: readonly string[] = [
@@ -102,14 +104,23 @@ export const migrations: readonly string[] = [
     responder text,
     closed_at integer,
 
-    waiting integer generated always as
-      (state in ('queued', 'attempting') or (state = 'sent' and repeatable)) virtual,
+    under_way integer generated always as
+      (state = 'attempting' or (state = 'sent' and repeatable)) virtual,
+    watched integer generated always as
+      (state = 'sent' and unproved_at is null and named_at is null
+       and (not repeatable or rung = 'hook')) virtual,
     unproved integer generated always as
-      (state = 'sent' and not repeatable and named_at is null) virtual,
-    live integer generated always as
-      (coalesce(ask_state = 'open', 0) or waiting or unproved) virtual
+      (state = 'sent' and not repeatable and named_at is null and unproved_at > 0) virtual
   ) strict;
-  create index messages_live on messages (to_peer_id, seq) where live = 1;
+  create index messages_open on messages (created_at, seq, to_peer_id)
+    where ask_state = 'open';
+  create index messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
+  create index messages_under_way on messages (seq, to_peer_id, kind)
+    where under_way = 1;
+  create index messages_watched on messages (sent_at) where watched = 1;
+  create index messages_unproved on messages (to_peer_id, seq) where unproved = 1;
+  create index messages_expiring on messages (expires_at)
+    where expires_at > 0 and (state = 'queued' or under_way = 1);
   create index messages_closed on messages (closed_at) where closed_at is not null;
 
   create table stages (

@@ -67,7 +67,7 @@ export function routesOf(daemon: Daemon): Route[] {
 
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
 export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "authorized">): Wire {
-  const { peers, sockets, delivery } = daemon;
+  const { peers, delivery, directory } = daemon;
   return new Wire(
     daemon.ground,
     {
@@ -77,7 +77,9 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
       attach: (session) => attach(daemon, session),
       detach: (session) => detach(daemon, session),
       receipt: (session, ack) => delivery.receipt(session, ack),
-      turn: (peer_id, turn) => peers.turn(peer_id, turn),
+      turn: (peer_id, turn) => {
+        if (directory.isOpen(peer_id)) peers.turn(peer_id, turn); // It may just have been retired.
+      },
       verb: (session, verb) => doVerb(daemon, session, verb),
     },
     line,

@@ -165,7 +165,8 @@ export class EventLog {
     return this.#db.transact(() =>
       this.#db.run(
         `delete from events where id in
-           (select id from events where at < :before order by id limit :limit)`,
+           (select id from (select id, at from events order by id limit :limit)
+            where at < :before)`,
         { before, limit },
       )
     );

@@ -1,7 +1,7 @@
 /** A whole daemon in memory: real routes, real SQL, fake time, counted ids, and ears everywhere. */
 
 import { client } from "kit/client.ts";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Daemon } from "../daemon/app.ts";
@@ -41,6 +41,8 @@ export interface WorldOptions {
   /** A file, for worlds that are restarted; in memory otherwise. */
   readonly db_path?: string;
   readonly clock?: FakeClock;
+  /** Shared by the worlds of one file, so that a restarted one draws no id again. */
+  readonly ids?: Ids;
   readonly processes?: FakeProcesses;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Readonly<Record<string, HookReader>>;
@@ -65,7 +67,7 @@ export function world(options: WorldOptions = {}) {
   const config = readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(said) }, () => undefined);
   const daemon = new Daemon(config, options.db_path ?? ":memory:", {
     clock,
-    ids: countingIds(),
+    ids: options.ids ?? countingIds(),
     log,
     machine: "here",
     pid: 1,

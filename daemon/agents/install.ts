@@ -1,119 +1,74 @@
-/** Changes another program's JSON file so that the change can be seen first, and undone exactly. */
+/** Changes to the configuration files of other programs: shown first, backed up, all or nothing. */
 
 import { dirname } from "node:path";
-import { isObject, type Json, type JsonObject } from "./claude_code/setup.ts";
 
-/** Cells of the table that finds what two texts share; beyond it, all of both is shown. */
-const DIFF_CELLS_MAX = 4_000_000;
+/** A value that a JSON file can hold. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
 
-export type Change = (json: JsonObject) => JsonObject;
+/** The whole file, changed. A pure function: it may run more than once. */
+export type Change = (before: JsonObject) => JsonObject;
 
-export interface Manner {
-  /** Only tell what would be changed. */
+export interface ChangeOptions {
+  /** Only says what would change. */
   readonly dry_run: boolean;
-  /** `undo` takes back an earlier change: with the backup's bytes where nothing else changed. */
-  readonly direction?: "do" | "undo";
+  /**
+   * Takes our part out again: where nothing else has changed since, the file is the same as
+   * before, byte for byte, and one that we created is gone.
+   */
+  readonly undo?: boolean;
 }
 
-export interface Changed {
-  readonly path: string;
-  /** Lines that come (`+`) and go (`-`); empty when there is nothing to change. */
-  readonly diff: string;
+const BACKUP = ".mesh-backup";
+/** The owner only: what we write may hold the daemon's token. */
+const NEW_FILE_MODE = 0o600;
+/** The agent may write the same file at any time: a lost race is run again, a few times. */
+const RACES_MAX = 5;
+/** Beyond this many pairs of lines, a difference is shown as one block. */
+const PAIRS_MAX = 4_000_000;
+
+/** The file, or something in it, is not what it must be; it was left as it is. */
+export class Unchangeable extends Error {
+  override readonly name = "Unchangeable";
 }
 
-/** The file cannot be read as what it must be; it was left as it is. */
-export class Unreadable extends Error {
-  override readonly name = "Unreadable";
-}
-
-/** Applies a change to a JSON file, which is replaced whole or not at all. */
-export function applyChange(path: string, change: Change, manner: Manner): Changed {
-  const target = followed(path);
-  const before = readOrNothing(target);
-  if (before === undefined && manner.direction === "undo") return { path, diff: "" };
-  const json = before === undefined ? {} : parse(target, before);
-  const changed = change(json);
-  if (isSame(changed, json)) return { path, diff: "" };
-  const backup = `${target}.mesh-backup`;
-  const after = manner.direction === "undo"
-    ? undone(changed, { before, original: readOrNothing(backup), change })
-    : rendered(changed, before);
-  const diff = diffOf(before ?? "", after ?? "");
-  if (!manner.dry_run) {
-    write(target, { before, after, backup, isUndone: manner.direction === "undo" });
+/** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
+export function applyChange(path: string, change: Change, options: ChangeOptions): string {
+  const real = target(path);
+  for (let race = 0; race < RACES_MAX; race++) {
+    const before = readText(real);
+    const after = changed(real, before, change, options);
+    const shown = difference(path, before ?? "", after ?? "");
+    if (shown === "" || options.dry_run) return shown;
+    if (swap(real, before, after, options)) return shown;
   }
-  return { path, diff };
+  throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
 }
 
-/** The text to write; undefined for a file that we had made and that holds nothing else. */
-function undone(
-  changed: JsonObject,
-  { before, original, change }: {
-    before: string | undefined;
-    original: string | undefined;
-    change: Change;
-  },
+/** The new text; undefined for a file that is not to be. */
+function changed(
+  path: string,
+  before: string | undefined,
+  change: Change,
+  { undo }: ChangeOptions,
 ): string | undefined {
-  if (original === undefined && isSame(changed, {})) return undefined;
-  const json = original === undefined ? undefined : tryParse(original);
-  // The change also takes away what is empty: both sides must have been through it.
-  if (isObject(json) && isSame(change(json), changed)) return original;
-  return rendered(changed, before);
-}
-
-function write(
-  target: string,
-  { before, after, backup, isUndone }: {
-    before: string | undefined;
-    after: string | undefined;
-    backup: string;
-    isUndone: boolean;
-  },
-): void {
-  if (after === undefined) {
-    Deno.removeSync(target);
-    return;
+  const parsed = before === undefined ? {} : parse(path, before);
+  const next = change(parsed);
+  if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
+  if (undo) {
+    const backup = readText(path + BACKUP);
+    if (backup === undefined && meaning(next) === meaning({})) return undefined;
+    if (backup !== undefined && meaning(parse(path + BACKUP, backup)) === meaning(next)) {
+      return backup;
+    }
   }
-  const mode = before === undefined ? 0o600 : (Deno.statSync(target).mode ?? 0o600) & 0o777;
-  Deno.mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-  if (before !== undefined && !isUndone) backUpOnce(backup, before);
-  const fresh = `${target}.mesh-new`;
-  Deno.writeTextFileSync(fresh, after, { mode });
-  Deno.chmodSync(fresh, mode); // The umask may have taken from it.
-  Deno.renameSync(fresh, target);
-  if (isUndone && readOrNothing(backup) !== undefined) Deno.removeSync(backup);
+  return print(next, before ?? "");
 }
 
-function backUpOnce(backup: string, text: string): void {
-  if (readOrNothing(backup) !== undefined) return;
-  Deno.writeTextFileSync(backup, text, { mode: 0o600, createNew: true });
-}
-
-/** In the manner of the text that is there: its indentation, its last newline. */
-function rendered(json: JsonObject, before: string | undefined): string {
-  const indent = /^[{\[]\r?\n([ \t]+)/.exec(before ?? "")?.[1] ?? "  ";
-  const end = before === undefined || before.endsWith("\n") ? "\n" : "";
-  return JSON.stringify(json, null, indent) + end;
-}
-
-function parse(path: string, text: string): JsonObject {
-  const json = tryParse(text);
-  if (isObject(json)) return json;
-  const what = json === undefined ? "not JSON" : "not a JSON object";
-  throw new Unreadable(`${path} is ${what}; it was left as it is. Repair it, then run this again`);
-}
-
-function tryParse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/** Where a symbolic link leads: renaming onto the link would replace it. */
-function followed(path: string): string {
+/** The file behind a link: dotfiles are often links into a repository, and stay links. */
+function target(path: string): string {
   try {
     return Deno.realPathSync(path);
   } catch (error) {
@@ -122,7 +77,7 @@ function followed(path: string): string {
   }
 }
 
-function readOrNothing(path: string): string | undefined {
+function readText(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
   } catch (error) {
@@ -131,51 +86,132 @@ function readOrNothing(path: string): string | undefined {
   }
 }
 
-function isSame(left: JsonObject, right: JsonObject): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
-}
-
-/** Only the lines that differ: what stands around them may hold other programs' secrets. */
-export function diffOf(before: string, after: string): string {
-  const [old, fresh] = [linesOf(before), linesOf(after)];
-  let start = 0;
-  while (start < Math.min(old.length, fresh.length) && old[start] === fresh[start]) start++;
-  let end = 0;
-  const shorter = Math.min(old.length, fresh.length) - start;
-  while (end < shorter && old.at(-1 - end) === fresh.at(-1 - end)) end++;
-  const gone = old.slice(start, old.length - end);
-  const come = fresh.slice(start, fresh.length - end);
-  if (gone.length * come.length > DIFF_CELLS_MAX) {
-    return [...gone.map((line) => `- ${line}`), ...come.map((line) => `+ ${line}`)].join("\n");
+function parse(path: string, text: string): JsonObject {
+  let value: Json;
+  try {
+    value = text.trim() === "" ? {} : JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Unchangeable(`Cannot change "${path}": it is not JSON (${reason})`, { cause: error });
   }
-  return differing(gone, come).join("\n");
+  if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": it holds no JSON object`);
+  return value;
 }
 
-/** Two lists of lines, laid beside each other by what they share the most. */
-function differing(old: readonly string[], fresh: readonly string[]): string[] {
-  const width = fresh.length + 1;
-  const shared = new Uint32Array((old.length + 1) * width);
-  const at = (row: number, column: number) => shared[row * width + column] ?? 0;
-  for (let row = old.length - 1; row >= 0; row--) {
-    for (let column = fresh.length - 1; column >= 0; column--) {
-      shared[row * width + column] = old[row] === fresh[column]
-        ? at(row + 1, column + 1) + 1
-        : Math.max(at(row + 1, column), at(row, column + 1));
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** With the indentation, the line ends and the last newline of the file as it was. */
+function print(next: JsonObject, before: string): string {
+  const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
+  const text = JSON.stringify(next, null, indent);
+  const ended = before === "" || before.endsWith("\n") ? `${text}\n` : text;
+  return before.includes("\r\n") ? ended.replaceAll("\n", "\r\n") : ended;
+}
+
+/** Two files mean the same when they differ in nothing but layout and empty lists or objects. */
+function meaning(value: JsonObject): string {
+  const bare = (at: Json): Json | undefined => {
+    if (typeof at !== "object" || at === null) return at;
+    if (isObject(at)) {
+      const kept = Object.entries(at).flatMap(([key, inner]): [string, Json][] => {
+        const value = bare(inner);
+        return value === undefined ? [] : [[key, value]];
+      });
+      return kept.length === 0 ? undefined : Object.fromEntries(kept);
+    }
+    return at.length === 0 ? undefined : at.map((inner) => bare(inner) ?? null);
+  };
+  return JSON.stringify(bare(value) ?? {});
+}
+
+/** False, and nothing done, when the file is no longer what it was. */
+function swap(
+  path: string,
+  before: string | undefined,
+  after: string | undefined,
+  { undo }: ChangeOptions,
+): boolean {
+  const backup = readText(path + BACKUP);
+  if (after === undefined) {
+    if (readText(path) !== before) return false;
+    Deno.removeSync(path);
+    return true;
+  }
+  if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);
+  const draft = `${path}.mesh-${Deno.pid}`;
+  write(draft, after, before === undefined ? undefined : Deno.statSync(path));
+  if (readText(path) !== before) {
+    Deno.removeSync(draft);
+    return false;
+  }
+  Deno.renameSync(draft, path);
+  if (undo && backup !== undefined) Deno.removeSync(path + BACKUP); // It has served.
+  return true;
+}
+
+function copy(path: string, to: string): void {
+  write(to, Deno.readTextFileSync(path), Deno.statSync(path));
+}
+
+/** Writes a file with the mode and the owner of the one that it stands in for. */
+function write(path: string, text: string, like: Deno.FileInfo | undefined): void {
+  Deno.mkdirSync(dirname(path), { recursive: true });
+  const mode = like?.mode === null || like === undefined ? NEW_FILE_MODE : like.mode & 0o777;
+  using file = Deno.openSync(path, { write: true, create: true, truncate: true, mode: 0o600 });
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
+  file.syncSync();
+  if (like && like.uid !== null && like.uid !== Deno.uid()) {
+    Deno.chownSync(path, like.uid, like.gid); // Root, in another user's home.
+  }
+  Deno.chmodSync(path, mode);
+}
+
+/** Lines that go (`-`) and come (`+`); those around them may hold other programs' secrets. */
+function difference(path: string, before: string, after: string): string {
+  if (before === after) return "";
+  const edits = compare(lines(before), lines(after));
+  return [path, ...(edits.length === 0 ? ["(only its layout changes)"] : edits)].join("\n");
+}
+
+function lines(text: string): string[] {
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+/** The edits from `a` to `b`: a longest common subsequence between their common ends. */
+function compare(a: readonly string[], b: readonly string[]): string[] {
+  let head = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  let tail = 0;
+  const room = Math.min(a.length, b.length) - head;
+  while (tail < room && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return compareMiddle(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
+}
+
+function compareMiddle(a: readonly string[], b: readonly string[]): string[] {
+  const wide = b.length + 1;
+  if (a.length * b.length > PAIRS_MAX) {
+    return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
+  }
+  const common = new Uint32Array((a.length + 1) * wide);
+  const length = (i: number, j: number) => common[i * wide + j] ?? 0;
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      const best = a[i] === b[j]
+        ? length(i + 1, j + 1) + 1
+        : Math.max(length(i + 1, j), length(i, j + 1));
+      common[i * wide + j] = best;
     }
   }
-  const lines: string[] = [];
-  let [row, column] = [0, 0];
-  while (row < old.length || column < fresh.length) {
-    const isShared = row < old.length && column < fresh.length && old[row] === fresh[column];
-    const goes = column === fresh.length ||
-      (row < old.length && at(row + 1, column) >= at(row, column + 1));
-    if (isShared) row++, column++;
-    else if (goes) lines.push(`- ${old[row++]}`);
-    else lines.push(`+ ${fresh[column++]}`);
+  const edits: string[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const goes = j === b.length || (i < a.length && length(i + 1, j) >= length(i, j + 1));
+    if (i < a.length && j < b.length && a[i] === b[j]) i++, j++;
+    else if (goes) edits.push(`- ${a[i++]}`);
+    else edits.push(`+ ${b[j++]}`);
   }
-  return lines;
-}
-
-function linesOf(text: string): string[] {
-  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+  return edits;
 }

@@ -11,9 +11,8 @@ import {
   removeHooks,
   removeMcp,
   type SetupPlan,
-  Unsettable,
 } from "./claude_code/setup.ts";
-import { applyChange, type Change, Unreadable } from "./install.ts";
+import { applyChange, type Change, Unchangeable } from "./install.ts";
 
 const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
@@ -64,7 +63,7 @@ export function runSetup(args: readonly string[], env: Env): Promise<number> {
   try {
     for (const agent of agents) setUp(agent, wishes, env);
   } catch (fault) {
-    if (!(fault instanceof Unreadable || fault instanceof Unsettable)) throw fault;
+    if (!(fault instanceof Unchangeable)) throw fault;
     return Promise.resolve(complain(fault.message, EXIT.refused));
   }
   return Promise.resolve(EXIT.done);
@@ -99,23 +98,16 @@ function readWishes(args: readonly string[]): Wishes | string {
 }
 
 function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): void {
-  const direction = uninstall ? "undo" : "do";
   const all = edits(env, { mesh: meshCommand() });
-  const changeOf = ({ put, take }: Edit) => uninstall ? take : put;
+  const apply = ({ path, put, take }: Edit, dry_run: boolean) =>
+    applyChange(path, uninstall ? take : put, { dry_run, undo: uninstall });
   // Every file is tried before any is written: a damaged second one must not leave us half in.
-  const changes = all.map((edit) =>
-    applyChange(edit.path, changeOf(edit), { dry_run: true, direction })
-  );
-  if (!dry_run) {
-    for (const edit of all) applyChange(edit.path, changeOf(edit), { dry_run, direction });
-  }
-  const verb = dry_run ? "would change" : "changed";
-  for (const { path, diff } of changes) {
-    print(diff === "" ? `${name}: nothing to change in ${path}` : `${name}: ${verb} ${path}`);
-    if (diff !== "") print(diff);
-  }
-  const isChanged = changes.some(({ diff }) => diff !== "");
-  if (isChanged && !dry_run) print(next(uninstall));
+  const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
+  if (!dry_run) { for (const edit of all) apply(edit, false); }
+  if (differences.length === 0) return print(`${name}: nothing to change`);
+  print(`${name}: ${dry_run ? "would change" : "changed"}`);
+  differences.forEach(print);
+  if (!dry_run) print(next(uninstall));
 }
 
 function next(uninstall: boolean): string {

@@ -101,7 +101,7 @@ export class Delivery {
     const { db, events, clock } = this.#ground;
     return db.transact(() => {
       const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
-      for (const { seq } of ledger.unfinished(db, peer_id, null)) ledger.stopRepeating(db, seq);
+      for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(db, seq);
       const count = dropped.length;
       if (count > 0) events.append("deliveries_dropped", { peer_id, count, reason });
       return count;
@@ -213,7 +213,7 @@ export class Delivery {
   reconcile(): void {
     const { db } = this.#ground;
     db.transact(() => {
-      for (const message of ledger.unfinished(db, null, null)) {
+      for (const message of ledger.unfinished(db)) {
         if (message.repeatable) this.#steps.repeated(message, "daemon_restart");
         else this.#steps.written(message, "daemon_restart");
       }
@@ -228,10 +228,8 @@ export class Delivery {
       for (const message of ledger.markUnproved(db, now - PROOF_MS_MAX, now)) {
         this.#steps.say(message);
       }
-      for (const message of ledger.unfinished(db, null, "hook")) {
-        if ((message.sent_at ?? 0) <= now - DRAIN_MS_MAX) {
-          this.#steps.repeated(message, "not_settled");
-        }
+      for (const message of ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX)) {
+        this.#steps.repeated(message, "not_settled");
       }
     });
     this.#sockets.beat(now);

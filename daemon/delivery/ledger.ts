@@ -96,7 +96,7 @@ export function stateOf(db: Database, delivery_id: string) {
 export function queue(db: Database, to_peer_id: string, after: number, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where live = 1 and to_peer_id = :to_peer_id and state = 'queued' and seq > :after
+    `${HELD} where to_peer_id = :to_peer_id and state = 'queued' and seq > :after
      order by seq limit :limit`,
     { to_peer_id, after, limit },
   );
@@ -110,7 +110,10 @@ export function waitingCount(db: Database, to_peer_id: string, limit: number): n
     Count,
     `select count(*) as count from (
        select 1 from messages
-       where live = 1 and to_peer_id = :to_peer_id and waiting and kind in ('ask', 'notify')
+       where to_peer_id = :to_peer_id and state = 'queued' and kind in ('ask', 'notify')
+       union all
+       select 1 from messages
+       where to_peer_id = :to_peer_id and under_way = 1 and kind in ('ask', 'notify')
        limit :limit)`,
     { to_peer_id, limit },
   );
@@ -119,11 +122,16 @@ export function waitingCount(db: Database, to_peer_id: string, limit: number): n
 
 const PeerId = z.object({ to_peer_id: z.string() });
 
-/** Peers for whom something is queued. */
+/** Peers for whom something is queued: hops from peer to peer, not over each message. */
 export function peersWaiting(db: Database): string[] {
   return db.all(
     PeerId,
-    "select distinct to_peer_id from messages where live = 1 and state = 'queued'",
+    `with recursive peer (id) as (
+       select min(to_peer_id) from messages where state = 'queued'
+       union all
+       select (select min(to_peer_id) from messages where state = 'queued' and to_peer_id > id)
+       from peer where id is not null)
+     select id as to_peer_id from peer where id is not null`,
   ).map(({ to_peer_id }) => to_peer_id);
 }
 
@@ -209,7 +217,7 @@ export function dropQueue(db: Database, to_peer_id: string, reason: string, at: 
   return db.all(
     Dropped,
     `update messages set state = 'dropped', reason = :reason, settled_at = :at
-     where live = 1 and to_peer_id = :to_peer_id and state = 'queued'
+     where to_peer_id = :to_peer_id and state = 'queued'
      returning seq`,
     { to_peer_id, reason, at },
   );
@@ -219,7 +227,7 @@ export function dropQueue(db: Database, to_peer_id: string, reason: string, at: 
 export function markUnproved(db: Database, before: number, at: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where live = 1 and unproved and unproved_at is null and sent_at < :before limit 500`,
+    `${HELD} where watched = 1 and not repeatable and sent_at < :before limit 500`,
     { before },
   ).filter(({ seq }) =>
     db.run("update messages set unproved_at = :at where seq = :seq", { seq, at }) > 0
@@ -230,7 +238,7 @@ export function markUnproved(db: Database, before: number, at: number): Held[] {
 export function unproved(db: Database, to_peer_id: string, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where live = 1 and to_peer_id = :to_peer_id and unproved and unproved_at is not null
+    `${HELD} where to_peer_id = :to_peer_id and unproved = 1
      order by seq limit :limit`,
     { to_peer_id, limit },
   );
@@ -244,7 +252,8 @@ export function named(db: Database, seq: number, at: number): void {
 export function overdue(db: Database, now: number, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where live = 1 and waiting and expires_at <= :now limit :limit`,
+    `${HELD} where expires_at > 0 and expires_at <= :now and (state = 'queued' or under_way = 1)
+     limit :limit`,
     { now, limit },
   );
 }
@@ -254,14 +263,29 @@ export function stopRepeating(db: Database, seq: number): void {
   db.run("update messages set repeatable = 0 where seq = :seq", { seq });
 }
 
-/** What was being attempted, or sent and may be repeated, under one rung (or any). */
-export function unfinished(db: Database, to_peer_id: string | null, rung: string | null): Held[] {
+/** What was being attempted, or sent and may be repeated, when the daemon ended. */
+export function unfinished(db: Database): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where live = 1 and waiting and state <> 'queued'
-       and (:to_peer_id is null or to_peer_id = :to_peer_id) and (:rung is null or rung = :rung)
-     order by seq`,
-    { to_peer_id, rung },
+    `${HELD} where under_way = 1 order by seq`,
+  );
+}
+
+/** What of a peer was being attempted, or sent and may be repeated. */
+export function unfinishedOf(db: Database, to_peer_id: string): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
+    { to_peer_id },
+  );
+}
+
+/** What was drained before `before` and never settled. */
+export function unsettled(db: Database, before: number, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where watched = 1 and repeatable and sent_at <= :before limit :limit`,
+    { before, limit },
   );
 }
 
@@ -326,7 +350,7 @@ export function ask(db: Database, correlation_id: string): Ask | undefined {
 export function openTo(db: Database, to_peer_id: string): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where live = 1 and to_peer_id = :to_peer_id and ask_state = 'open' order by seq`,
+    `${ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
     { to_peer_id },
   );
 }
@@ -337,10 +361,10 @@ export function openFrom(
 ): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where live = 1 and ask_state = 'open'
+    `${ASK} where ask_state = 'open'
        and iif(:peer_id is null, from_peer_id is null and from_peer_name = :name,
                from_peer_id = :peer_id)
-     order by seq`,
+     order by created_at, seq`,
     { peer_id, name },
   );
 }
@@ -351,7 +375,7 @@ export function pendingOf(db: Database, to_peer_id: string) {
   const found = db.get(
     Pending,
     `select count(*) as count, min(created_at) as oldest from messages
-     where live = 1 and to_peer_id = :to_peer_id and ask_state = 'open'`,
+     where ask_state = 'open' and to_peer_id = :to_peer_id`,
     { to_peer_id },
   );
   return found ?? { count: 0, oldest: null };
@@ -410,7 +434,7 @@ export function stale(
 ): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where live = 1 and ask_state = 'open' and created_at < :before
+    `${ASK} where ask_state = 'open' and created_at < :before
        and to_peer_id is not :human_id
      limit :limit`,
     of,

@@ -42,7 +42,8 @@ export async function tellEnding(
   resolution: Resolution,
   { caller, call }: { caller: McpCaller; call: Call },
 ): Promise<string> {
-  const { correlation_id, outcome, reply, responder } = resolution;
+  const { correlation_id, outcome, responder } = resolution;
+  const reply = printable(resolution.reply ?? "");
   const who = responder ?? "nobody";
   const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
   if (!reply) return `${head} It holds no text.`;
@@ -68,6 +69,11 @@ async function isHumansWord(
     if (fault instanceof Refused) return false;
     throw fault;
   }
+}
+
+/** Without what could steer a terminal: C0, C1 and ESC; the data has the text as it was. */
+function printable(text: string): string {
+  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
 }
 
 function escape(text: string): string {

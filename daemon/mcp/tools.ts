@@ -322,8 +322,9 @@ function comeBack(id: string): string {
 
 type Told = Wire<typeof getPeer>;
 
+/** One line; a description is another's text, and stays between quotation marks. */
 function describe({ name, circle, role, backend, status, turn_state, description }: Told): string {
   const state = turn_state ? `${status}, ${turn_state}` : status;
-  const what = description ? `: ${description}` : "";
+  const what = description ? `: ${JSON.stringify(description)}` : "";
   return `@${name} (${backend ?? role}, circle ${circle}, ${state})${what}`;
 }

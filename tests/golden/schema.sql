@@ -77,12 +77,23 @@ CREATE TABLE messages (
   unproved integer generated always as
     (state = 'sent' and not repeatable and named_at is null) virtual,
   live integer generated always as
-    (coalesce(ask_state = 'open', 0) or waiting or unproved) virtual
+    (coalesce(ask_state = 'open', 0) or waiting or unproved) virtual,
+  watched integer generated always as
+    (state = 'sent' and unproved_at is null and named_at is null
+     and (not repeatable or rung = 'hook')) virtual
 ) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
+CREATE INDEX messages_expiring on messages (expires_at) where waiting = 1 and expires_at > 0;
+
 CREATE INDEX messages_live on messages (to_peer_id, seq) where live = 1;
+
+CREATE INDEX messages_open on messages (created_at) where ask_state = 'open';
+
+CREATE INDEX messages_queued on messages (to_peer_id, seq) where state = 'queued';
+
+CREATE INDEX messages_watched on messages (sent_at) where watched = 1;
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 

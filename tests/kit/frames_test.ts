@@ -50,7 +50,11 @@ Deno.test("a bad frame is answered with what is wrong, and the session goes on",
 });
 
 Deno.test("whatever arrives, it is taken or answered, never thrown", () => {
-  const frame = fc.oneof(fc.string(), fc.json(), fc.record({ type: fc.string() }).map((frame) => JSON.stringify(frame)));
+  const frame = fc.oneof(
+    fc.string(),
+    fc.json(),
+    fc.record({ type: fc.string() }).map((frame) => JSON.stringify(frame)),
+  );
   fc.assert(fc.property(frame, (text) => {
     const session = new Session();
     receive(session, text);

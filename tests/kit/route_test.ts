@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { FakeClock } from "kit/clock.ts";
-import { contract, Instant, Ok, OK, QueryNumber } from "kit/contract.ts";
+import { contract, Instant, OK, Ok, QueryNumber } from "kit/contract.ts";
 import { jsonLog } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX, type Door, rawRoute, route, type Route, serve } from "kit/route.ts";
+import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
 
 const common = { summary: "A test", who: "anyone" } as const;
@@ -17,7 +17,10 @@ const say = contract({
   path: "/words/:word",
   params: z.object({ word: z.string() }),
   query: z.object({ times: QueryNumber.optional() }),
-  body: z.object({ by: z.string().default("nobody"), deep: z.object({ n: z.number() }).optional() }),
+  body: z.object({
+    by: z.string().default("nobody"),
+    deep: z.object({ n: z.number() }).optional(),
+  }),
   returns: z.object({ said: z.string(), at: Instant }),
 });
 const bare = { ...common, id: "test.bare", method: "GET", path: "/bare", returns: Ok } as const;
@@ -181,11 +184,13 @@ function stored(reads: () => void = () => {}) {
   const total = () => db.get(Total, "select count(*) as n from t") ?? { n: 0 };
   const write = contract({ ...bare, id: "test.write", method: "POST", body: z.object({}) });
   let told = 0;
+  const written = Promise.withResolvers<void>();
   const house = open([
     route(write, () =>
       db.transact(() => {
         db.run("insert into t values (1, 404)");
         db.afterCommit(() => void told++);
+        written.resolve();
         return OK;
       })),
     route(count, () => {
@@ -193,7 +198,13 @@ function stored(reads: () => void = () => {}) {
       return total();
     }),
   ], { durable: () => db.durable() });
-  return { ...house, db, told: () => told, [Symbol.dispose]: () => db[Symbol.dispose]() };
+  return {
+    ...house,
+    db,
+    written: written.promise,
+    told: () => told,
+    [Symbol.dispose]: () => db[Symbol.dispose](),
+  };
 }
 
 Deno.test("when the commit fails, writers, readers and refusals of the turn all say so", async () => {
@@ -202,7 +213,7 @@ Deno.test("when the commit fails, writers, readers and refusals of the turn all 
     if (refuse) throw new Problem("unknown_ask", { correlation_id: "ask-1" });
   });
   const writing = s.post("/bare", "{}");
-  while (!s.db.durable()) await Promise.resolve();
+  await s.written;
   const reading = s.ask("/count");
   await Promise.resolve();
   refuse = true;

@@ -111,7 +111,7 @@ function socketAt(path: string): Deno.FileInfo | undefined {
 async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel): Promise<Receipt> {
   const door = openDoor(options, peer, parcel);
   if (typeof door === "string") return refused(door);
-  const connection = await connect(door.path, options.clock);
+  const connection = await connect(options, door.path);
   if (typeof connection === "string") return refused(connection);
   try {
     return await write(connection, door.bytes, options.clock);
@@ -124,16 +124,21 @@ async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel):
   }
 }
 
-/** A connection, or a definite no. */
-async function connect(path: string, clock: Clock): Promise<Deno.UnixConn | Refusal> {
+/** A connection, or a definite no: before there is one, nothing can have gone out. */
+async function connect(
+  { clock, log }: NativeOptions,
+  path: string,
+): Promise<Deno.UnixConn | Refusal> {
   const connecting = Deno.connect({ transport: "unix", path });
   try {
     const connection = await within(clock, CONNECT_MS_MAX, connecting);
     if (connection) return connection;
   } catch (error) {
-    if (error instanceof Deno.errors.ConnectionRefused) return "connection_refused";
     if (error instanceof Deno.errors.NotFound) return "no_socket";
-    throw error;
+    if (!(error instanceof Deno.errors.ConnectionRefused)) {
+      log.warn("Cannot connect to a session's socket", { path, error });
+    }
+    return "connection_refused";
   }
   void connecting.then((late) => late.close(), () => undefined); // Nobody waits for it any more.
   return "connect_timeout";

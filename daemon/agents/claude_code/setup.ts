@@ -1,5 +1,7 @@
 /** Our entries in Claude Code's settings: put in, found again, taken out. Pure, over parsed JSON. */
 
+import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
+
 /** Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down. */
 const EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "Notification", "SessionEnd"] as const;
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
@@ -7,19 +9,9 @@ const HOOK_SECONDS_MAX = 5;
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";
 
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [key: string]: Json;
-}
-
 export interface SetupPlan {
   /** The words that run mesh; absolute, because an agent's PATH may be any. */
   readonly mesh: readonly string[];
-}
-
-/** The file holds something where our entries belong that we may not replace. */
-export class Unsettable extends Error {
-  override readonly name = "Unsettable";
 }
 
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
@@ -53,7 +45,7 @@ export function installMcp(claude_json: JsonObject, plan: SetupPlan): JsonObject
   const servers = objectAt(claude_json, "mcpServers");
   const found = servers[SERVER];
   if (found !== undefined && !isOurServer(found)) {
-    throw new Unsettable(`mcpServers.${SERVER} is another program's; remove or rename it first`);
+    throw new Unchangeable(`mcpServers.${SERVER} is another program's; remove or rename it first`);
   }
   const [command = "", ...words] = plan.mesh;
   const ours = { type: "stdio", command, args: [...words, "mcp"], alwaysLoad: true };
@@ -98,18 +90,14 @@ function isOurServer(server: Json): boolean {
 
 function objectAt(whole: JsonObject, key: string): JsonObject {
   const value = whole[key] ?? {};
-  if (!isObject(value)) throw new Unsettable(`"${key}" is not an object`);
+  if (!isObject(value)) throw new Unchangeable(`"${key}" is not an object`);
   return value;
 }
 
 function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
   const value = whole[key] ?? [];
-  if (!Array.isArray(value)) throw new Unsettable(`"${path}${key}" is not a list`);
+  if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
   return value;
-}
-
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function same(left: Json, right: Json): boolean {

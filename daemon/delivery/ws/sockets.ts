@@ -150,8 +150,9 @@ export class Sockets {
   #recall(peer_id: string): void {
     const { db } = this.#ground;
     db.transact(() => {
-      for (const message of ledger.unfinished(db, peer_id, "websocket")) {
-        if (message.repeatable) this.#steps.repeated(message, "socket_closed");
+      for (const message of ledger.unfinishedOf(db, peer_id)) {
+        if (!message.repeatable || message.rung !== "websocket") continue;
+        this.#steps.repeated(message, "socket_closed");
       }
     });
   }

@@ -1,0 +1,85 @@
+/** A house of answers by route, with `/mcp` in front of it: what the tests of MCP stand on. */
+
+import { client } from "kit/client.ts";
+import { Problem } from "kit/problem.ts";
+import { type Door, serve } from "kit/route.ts";
+import { identifyByHeaders } from "../../daemon/mcp/identify.ts";
+import { Mcp } from "../../daemon/mcp/mcp.ts";
+import { mcpRoutes } from "../../daemon/mcp/routes.ts";
+
+export interface Heard {
+  readonly route: string;
+  readonly body: Record<string, unknown>;
+  readonly signal: AbortSignal;
+}
+export type Answers = Record<string, (heard: Heard) => unknown>;
+
+/** The agent in process 41 is @api; the certificate `good` is @web's. */
+const identify = identifyByHeaders({
+  peerOfProcess: (pid) => Promise.resolve(pid === 41 ? peerId("api") : undefined),
+  peerOfCertificate: (peer_id, certificate) =>
+    Promise.resolve(
+      peer_id === "peer-web" && certificate === "good" ? peerId("web") : undefined,
+    ),
+});
+
+function peerId(name: string) {
+  return { peer_id: `peer-${name}`, name };
+}
+
+/** Answers by route, e.g. `POST /ask`; a Response is sent as it is. */
+export function house(answers: Answers = {}, token?: string) {
+  const heard: Heard[] = [];
+  const faults: unknown[] = [];
+  const requests: Request[] = [];
+  const call = client("http://house", async (request) => {
+    const route = `${request.method} ${new URL(request.url).pathname}`;
+    const text = await request.text();
+    const said = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };
+    heard.push(said);
+    const answer = await answers[route]?.(said);
+    return answer instanceof Response ? answer : Response.json(answer ?? {});
+  });
+  const mcp = new Mcp({ call, identify, fault: (fault) => void faults.push(fault) });
+  const door: Door = {
+    admit: (request) => void requests.push(request),
+    authorize: (request, _, remote) => {
+      const bearer = request.headers.get("authorization");
+      if (token && bearer !== `Bearer ${token}`) throw new Problem("unauthorized", {});
+      return { remote, dashboard: false, authorized: true };
+    },
+    durable: () => undefined,
+    fault: (fault) => void faults.push(fault),
+  };
+  return { mcp, heard, faults, requests, fetch: serve(mcpRoutes(mcp), door) };
+}
+
+/** The same, listening; dispose it with `await using`. */
+export function listening(answers: Answers = {}, token?: string, port = 0) {
+  const inner = house(answers, token);
+  const options = { port, hostname: "127.0.0.1", onListen: () => {} };
+  const server = Deno.serve(options, (request, { remoteAddr }) => {
+    return inner.fetch(request, remoteAddr);
+  });
+  return {
+    ...inner,
+    url: `http://127.0.0.1:${server.addr.port}`,
+    async [Symbol.asyncDispose]() {
+      await inner.mcp[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+export function refused(status: number, problem: Record<string, unknown>): Response {
+  return Response.json(problem, { status });
+}
+
+/** Polls until it holds; fails after five seconds. */
+export async function eventually(holds: () => boolean, what: string): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`Never came about: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

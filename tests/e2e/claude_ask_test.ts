@@ -1,0 +1,158 @@
+/** Two real Claude Code sessions and a daemon of their own: one asks, the other answers. */
+
+import assert from "node:assert/strict";
+import { client } from "kit/client.ts";
+import { readBeacon } from "../../cli/daemon_client.ts";
+import { getTrace } from "../../daemon/delivery/contract.ts";
+import { listPeers } from "../../daemon/peers/contract.ts";
+import { type Claude, Lab, until, withLab } from "./lab.ts";
+import type { Rule } from "./model.ts";
+
+/** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
+const RULES: readonly Rule[] = [
+  {
+    match: /^Ask (\S+): (.+)$/m,
+    steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
+  },
+  {
+    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
+    steps: [
+      { sleep_ms: 0 },
+      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
+      { say: "Answered" },
+    ],
+  },
+];
+
+/** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */
+class Office implements AsyncDisposable {
+  readonly lab: Lab;
+  #daemon: Deno.ChildProcess | undefined;
+
+  constructor(rules = RULES) {
+    this.lab = new Lab({ rules, bare: true, permissions: ["mcp__mesh"] });
+    Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
+    Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, "daemon: {port: 0}\n");
+  }
+
+  async setUp(): Promise<void> {
+    const { success } = await this.lab.mesh("setup").output();
+    assert(success, "mesh setup");
+  }
+
+  async up(): Promise<void> {
+    this.#daemon = this.lab.mesh("daemon");
+    await until("the daemon", async () => {
+      const url = readBeacon(this.lab.env)?.url;
+      return url !== undefined && (await this.#get(`${url}/health`)) === 200;
+    });
+  }
+
+  /** Ends the daemon as a fault would: no goodbye, nothing written. */
+  async crash(): Promise<void> {
+    this.#daemon?.kill("SIGKILL");
+    await this.#daemon?.output();
+  }
+
+  async #get(url: string): Promise<number> {
+    try {
+      const response = await fetch(url);
+      await response.body?.cancel();
+      return response.status;
+    } catch (error) {
+      if (error instanceof TypeError) return 0;
+      throw error;
+    }
+  }
+
+  get call() {
+    const beacon = readBeacon(this.lab.env);
+    assert(beacon, "a daemon is up");
+    return client(beacon.url, fetch);
+  }
+
+  /** A session, registered by its own first hook. */
+  async hire(name: string): Promise<Claude> {
+    const claude = await this.lab.claude(name);
+    await until(`${name} among the peers`, async () => {
+      const { peers } = await this.call(listPeers, { query: {} });
+      return peers.some((peer) => peer.name === `${name}-claude-code` && peer.status === "online");
+    });
+    return claude;
+  }
+
+  /** The id of the one ask that has reached the asked session's model. */
+  async asked(): Promise<string> {
+    return await until("the ask at the other's model", () => {
+      const [request] = this.lab.model.asked('<peer-message type="ask"');
+      return /id="(ask-[0-9a-f]+)"/.exec(request?.prompt ?? "")?.[1];
+    });
+  }
+
+  /** The answer, as the asker's model reads it. */
+  async answered(): Promise<string> {
+    return await until("the answer at the asker's model", () => {
+      return this.lab.model.asked('<peer-message type="ack"').at(0)?.prompt;
+    });
+  }
+
+  async trace(trace_id: string) {
+    return await this.call(getTrace, { params: { trace_id } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.endAgents();
+    this.#daemon?.kill("SIGTERM");
+    await this.#daemon?.output();
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+/** The stages in their order, and that time only goes forward. */
+function stagesOf({ stages }: Awaited<ReturnType<Office["trace"]>>): string[] {
+  const times = stages.map(({ ts }) => Date.parse(ts));
+  assert.deepEqual(times, times.toSorted((a, b) => a - b));
+  return stages.map(({ stage }) => stage);
+}
+
+const WHOLE_LIFE = ["created", "sent", "seen", "acked", "closed"];
+
+withLab(import.meta.url, "one Claude asks, another answers, and the trace tells it", async () => {
+  await using office = new Office();
+  await office.setUp();
+  await office.up();
+  const web = await office.hire("web");
+  await office.hire("api");
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  assert((await office.answered()).includes("Port 8080"));
+  await until("the whole life of the ask", async () => {
+    const stages = stagesOf(await office.trace(id));
+    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+  });
+  const stages = stagesOf(await office.trace(id));
+  assert.deepEqual(stages.filter((stage) => WHOLE_LIFE.includes(stage)), WHOLE_LIFE);
+});
+
+withLab(import.meta.url, "an ask outlives a daemon that is killed before the answer", async () => {
+  const rules = RULES.map((rule) => ({
+    ...rule,
+    steps: rule.steps.map((step) => "sleep_ms" in step ? { sleep_ms: 4_000 } : step),
+  }));
+  await using office = new Office(rules);
+  await office.setUp();
+  await office.up();
+  const web = await office.hire("web");
+  await office.hire("api");
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  await until("the proof", async () => stagesOf(await office.trace(id)).includes("seen"));
+  await office.crash();
+  await office.up();
+  assert((await office.answered()).includes("Port 8080"));
+  await until("the whole life of the ask", async () => {
+    const stages = stagesOf(await office.trace(id));
+    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+  });
+  assert.equal(office.lab.model.asked('<peer-message type="ask"')[0]?.results.length, 0);
+});

@@ -1,0 +1,352 @@
+/** Real agents offline: the pinned CLI, a namespace without a network, homes, panes, and an end. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { systemClock } from "kit/clock.ts";
+import { configDir, type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
+import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
+import type { JsonObject } from "../../daemon/agents/install.ts";
+import { meshCommand } from "../../daemon/agents/setup_command.ts";
+import { isAlive } from "../../daemon/spawn/processes.ts";
+import { Model, type Rule } from "./model.ts";
+
+const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
+/** Every tool call is asked about: the mode of today's first start answers for the user. */
+const CLAUDE = ["claude", "--permission-mode", "manual"] as const;
+/** A key of the right shape; its last 20 characters must stand in `.claude.json`. */
+const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
+/** Says to a test process that it already is in the namespace. */
+const INSIDE = "MESH_LAB_INSIDE";
+const PATIENCE_MS = 20_000;
+const LOOK_EVERY_MS = 25;
+const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+
+/** Where agents are kept between runs, so that they are downloaded once. */
+function cacheDir(): string {
+  const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
+  return join(cache, "mesh-agents");
+}
+
+/** Polls until `probe` answers something: not undefined, null, false, or an empty text. */
+export async function until<T>(
+  what: string,
+  probe: () => T | undefined | null | false | Promise<T | undefined | null | false>,
+  patience_ms = PATIENCE_MS,
+): Promise<T> {
+  const deadline = Date.now() + patience_ms;
+  while (Date.now() < deadline) {
+    const found = await probe();
+    if (found !== undefined && found !== null && found !== false && found !== "") return found;
+    await systemClock.sleep(LOOK_EVERY_MS);
+  }
+  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+}
+
+/** The program, installed when it is missing; or why it cannot be. */
+export function claudeCode(): { bin: string } | { reason: string } {
+  const { name, version } = CLAUDE_CODE;
+  const dir = join(cacheDir(), `claude-code-${version}`);
+  const bin = join(dir, "node_modules", ".bin", "claude");
+  const works = () => run(bin, ["--version"]).includes(version);
+  if (works()) return { bin };
+  tell(`Installing ${name}@${version} into ${dir}`);
+  Deno.mkdirSync(dir, { recursive: true });
+  run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
+  return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
+}
+
+function tell(sentence: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
+}
+
+/** Why no test can be cut off from the network here; undefined where it can. */
+function isolationMissing(): string | undefined {
+  if (Deno.build.os !== "linux") return "network namespaces are Linux's";
+  if (Deno.uid() !== 0) return "a network namespace needs root";
+  if (!run("ip", ["-V"]).includes("iproute2")) {
+    tell("Installing iproute2");
+    run("apt-get", ["install", "-y", "--no-install-recommends", "iproute2"]);
+  }
+  if (!run("ip", ["-V"]).includes("iproute2")) return "iproute2 cannot be installed";
+  const proof = run("unshare", [...NAMESPACE, "sh", "-c", "ip link set lo up && echo isolated"]);
+  return proof.includes("isolated") ? undefined : "unshare makes no namespace here";
+}
+
+/** A network of loopback only; and a tree of processes that ends with its first one. */
+const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
+
+/**
+ * A test with real agents. It runs this same file again inside the namespace, for this one test;
+ * where that cannot be it is skipped, and its name says why.
+ */
+export function withLab(file: string, name: string, test: () => Promise<void>): void {
+  if (Deno.env.get(INSIDE)) return Deno.test(name, test);
+  const missing = missingHere();
+  const shown = missing === undefined ? name : `${name} (skipped: ${missing})`;
+  Deno.test(shown, { ignore: missing !== undefined }, async () => {
+    const path = fileURLToPath(file);
+    const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
+    const { success, stdout } = await new Deno.Command("unshare", {
+      args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
+      env: { [INSIDE]: "1", NO_COLOR: "1" },
+      stderr: "inherit",
+    }).output();
+    const said = new TextDecoder().decode(stdout);
+    assert(success && said.includes("1 passed"), said);
+  });
+}
+
+let missing: { reason: string | undefined } | undefined;
+
+function missingHere(): string | undefined {
+  missing ??= { reason: missingNow() };
+  return missing.reason;
+}
+
+function missingNow(): string | undefined {
+  if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
+  const isolation = isolationMissing();
+  if (isolation !== undefined) return isolation;
+  const installed = claudeCode();
+  return "reason" in installed ? installed.reason : undefined;
+}
+
+/** What a program prints; nothing when it is not there, or fails. */
+function run(program: string, args: readonly string[]): string {
+  try {
+    const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
+      .outputSync();
+    return success ? new TextDecoder().decode(stdout) : "";
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  }
+}
+
+export interface LabOptions {
+  readonly rules?: readonly Rule[];
+  /** Leaves the home as the CLI would have it before `mesh setup`. */
+  readonly bare?: boolean;
+  readonly permissions?: readonly string[];
+}
+
+/** A home, a model and a private tmux server; disposing it ends all that ran in it. */
+export class Lab implements AsyncDisposable {
+  readonly dir: string;
+  readonly model: Model;
+  /** The environment of everything that runs in here. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly tmux_socket: string;
+  readonly #bin: string;
+  readonly #pids: number[] = [];
+
+  constructor({ rules = [], bare = false, permissions = [] }: LabOptions = {}) {
+    const installed = claudeCode();
+    if ("reason" in installed) throw new Error(installed.reason);
+    this.#bin = installed.bin;
+    Deno.mkdirSync(cacheDir(), { recursive: true });
+    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.model = new Model(rules);
+    this.tmux_socket = join(this.dir, "tmux");
+    for (const name of ["home", "run", "tmp"]) {
+      Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
+    }
+    this.env = this.#environment();
+    this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
+    this.write("home/.claude.json", STARTED_BEFORE);
+    if (!bare) this.#setUp();
+  }
+
+  #environment(): Record<string, string> {
+    return {
+      HOME: join(this.dir, "home"),
+      XDG_RUNTIME_DIR: join(this.dir, "run"),
+      TMPDIR: join(this.dir, "tmp"),
+      MESH_STATE: join(this.dir, "state"),
+      DENO_DIR: denoDir(),
+      PATH: `${dirname(this.#bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
+      LANG: "C.UTF-8",
+      SHELL: "/bin/sh",
+      ANTHROPIC_BASE_URL: this.model.url,
+      ANTHROPIC_API_KEY: DUMMY_KEY,
+      DISABLE_TELEMETRY: "1",
+      DISABLE_ERROR_REPORTING: "1",
+      DISABLE_AUTOUPDATER: "1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    };
+  }
+
+  get config_dir(): string {
+    return configDir(this.env);
+  }
+
+  /** A file of the lab, as JSON. */
+  read(path: string): JsonObject {
+    return JSON.parse(Deno.readTextFileSync(join(this.dir, path)));
+  }
+
+  write(path: string, json: JsonObject): void {
+    const whole = join(this.dir, path);
+    Deno.mkdirSync(dirname(whole), { recursive: true });
+    Deno.writeTextFileSync(whole, JSON.stringify(json, null, 2));
+  }
+
+  /** Hooks and MCP server, by the product's own functions. */
+  #setUp(): void {
+    const plan = { mesh: meshCommand() };
+    const [settings, json] = ["home/.claude/settings.json", "home/.claude.json"];
+    this.write(settings, installHooks(this.read(settings), plan));
+    this.write(json, installMcp(this.read(json), plan));
+  }
+
+  /** A project folder that Claude Code trusts. */
+  project(name: string): string {
+    const path = join(this.dir, name);
+    Deno.mkdirSync(path, { recursive: true });
+    const json = this.read("home/.claude.json");
+    const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
+    const projects = z.record(z.string(), z.json()).catch({}).parse(json["projects"]);
+    this.write("home/.claude.json", { ...json, projects: { ...projects, [path]: trusted } });
+    return path;
+  }
+
+  /** Starts Claude Code in a pane of its own and waits until it takes prompts. */
+  async claude(name: string): Promise<Claude> {
+    const cwd = this.project(name);
+    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), ...CLAUDE];
+    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
+    const command = ["sh", "-c", pane, "sh", ...words];
+    const size = ["-x", "160", "-y", "50"];
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    const started = this.cli(
+      "new-session",
+      "-d",
+      "-s",
+      name,
+      ...size,
+      ...shown,
+      "-c",
+      cwd,
+      "--",
+      ...command,
+    );
+    const [pane_id = "", pid] = started.split(" ");
+    const claude = new Claude(this, pane_id, Number(pid));
+    this.#pids.push(claude.pid);
+    await until(`${name} to start`, () => claude.session?.messagingSocketPath && claude.isIdle);
+    return claude;
+  }
+
+  /** The tmux program itself. */
+  cli(...args: string[]): string {
+    const { success, stdout, stderr } = new Deno.Command("tmux", {
+      args: ["-u", "-S", this.tmux_socket, "-f", "/dev/null", ...args],
+      env: { TMUX: "" },
+    }).outputSync();
+    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
+    return new TextDecoder().decode(stdout).trimEnd();
+  }
+
+  /** Starts a program of ours with the lab's environment. */
+  mesh(...words: string[]): Deno.ChildProcess {
+    return new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", MAIN, ...words],
+      env: { ...this.env },
+      clearEnv: true,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+  }
+
+  /** Ends the panes and what runs in them, and waits for it. */
+  async endAgents(): Promise<void> {
+    run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
+    await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endAgents();
+    await this.model[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}
+
+/** One Claude Code in its pane. */
+export class Claude {
+  readonly pane_id: string;
+  readonly pid: number;
+  readonly #lab: Lab;
+
+  constructor(lab: Lab, pane_id: string, pid: number) {
+    this.#lab = lab;
+    this.pane_id = pane_id;
+    this.pid = pid;
+  }
+
+  get session(): Session | undefined {
+    return sessionOf([this.#lab.config_dir], this.pid);
+  }
+
+  get isIdle(): boolean {
+    return this.session?.status === "idle" && this.screen.includes("❯");
+  }
+
+  get screen(): string {
+    return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
+  }
+
+  /** What stands in the composer, between its two rules. */
+  get draft(): string {
+    const rows = this.screen.split("\n");
+    const rules = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []);
+    return rows.slice((rules.at(-2) ?? 0) + 1, rules.at(-1)).join("\n").replace("❯", "").trim();
+  }
+
+  type(text: string): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", text);
+  }
+
+  /** Types a prompt, sees it in the composer, and submits it. */
+  async say(prompt: string): Promise<void> {
+    this.type(prompt);
+    const end = prompt.slice(-12);
+    await until(
+      "the prompt in the composer",
+      () => this.draft.replaceAll("\n  ", "").includes(end),
+    );
+    this.press("Enter");
+  }
+
+  press(key: string): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, key);
+  }
+}
+
+/** What Claude Code has written down once a user has been through its first start. */
+const STARTED_BEFORE: JsonObject = {
+  hasCompletedOnboarding: true,
+  lastOnboardingVersion: CLAUDE_CODE.version,
+  theme: "dark",
+  numStartups: 5,
+  autoUpdates: false,
+  customApiKeyResponses: { approved: [DUMMY_KEY.slice(-20)], rejected: [] },
+};
+
+function denoDir(): string {
+  return z.object({ denoDir: z.string() })
+    .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
+}
+
+/** A process on its way out may still write into a folder that is being removed. */
+function isRemoved(dir: string): boolean {
+  try {
+    Deno.removeSync(dir, { recursive: true });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOTEMPTY") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,81 @@
+/** The sources of the house, and who imports whom: what the tidy test looks at. */
+
+import { join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PLACES = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
+/** What others wrote, or a machine did. */
+const FOREIGN = /^(node_modules|dist|out|golden|\..*)$/;
+
+export interface Source {
+  /** From the root of the repository, such as `daemon/asks/asks.ts`. */
+  readonly path: string;
+  readonly text: string;
+  /** The text without comments. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+export interface Import {
+  /** From the root of the repository; a package keeps its name. */
+  readonly to: string;
+  /** Erased by the compiler: nothing of it is loaded. */
+  readonly type_only: boolean;
+  /** `await import(…)`: loaded when it is needed. */
+  readonly lazy: boolean;
+}
+
+export function sources(): Source[] {
+  const paths = [...filesIn("", false), ...PLACES.flatMap((place) => [...filesIn(place, true)])];
+  return paths.filter((path) => /\.tsx?$/.test(path)).sort().map(read);
+}
+
+/** The folders directly in a folder. */
+export function foldersIn(place: string): string[] {
+  const folders = entries(place).filter(({ name, isDirectory }) =>
+    isDirectory && !FOREIGN.test(name)
+  );
+  return folders.map(({ name }) => `${place}/${name}`).sort();
+}
+
+function* filesIn(place: string, deep: boolean): Generator<string> {
+  for (const { name, isDirectory } of entries(place)) {
+    const path = place ? `${place}/${name}` : name;
+    if (!isDirectory) yield path;
+    else if (deep && !FOREIGN.test(name)) yield* filesIn(path, deep);
+  }
+}
+
+function entries(place: string): Deno.DirEntry[] {
+  try {
+    return [...Deno.readDirSync(join(ROOT, place))];
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return [];
+    throw fault;
+  }
+}
+
+function read(path: string): Source {
+  const text = Deno.readTextFileSync(join(ROOT, path));
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(,])\/\/.*$/gm, "");
+  return { path, text, code, imports: [...importsOf(path, code)] };
+}
+
+const STATIC = /^(?:import|export)\s+(type\s)?(?:([^;"']*?)\s+from\s+)?"([^"]+)"/gm;
+const LAZY = /\bimport\("([^"]+)"\)/g;
+
+function* importsOf(path: string, code: string): Generator<Import> {
+  for (const [, type, names = "", to = ""] of code.matchAll(STATIC)) {
+    const listed = /\{([^}]*)\}/.exec(names)?.[1]?.split(",").map((name) => name.trim());
+    const all_types = listed?.filter(Boolean).every((name) => name.startsWith("type ")) ?? false;
+    yield { to: resolved(path, to), type_only: Boolean(type) || all_types, lazy: false };
+  }
+  for (const [, to = ""] of code.matchAll(LAZY)) {
+    yield { to: resolved(path, to), type_only: false, lazy: true };
+  }
+}
+
+function resolved(from: string, to: string): string {
+  return to.startsWith(".") ? normalize(join(from, "..", to)) : to;
+}
