@@ -10,7 +10,7 @@ import {
   openAsk,
   pendingAsks,
 } from "./daemon/asks/contract.ts";
-import { type Env } from "./daemon/config.ts";
+import type { Env } from "./daemon/places.ts";
 import { broadcast, getTrace, notifyPeer } from "./daemon/delivery/contract.ts";
 import { listPeers, PeerStatus } from "./daemon/peers/contract.ts";
 import { askerOf, waitForReply } from "./cli/asking.ts";

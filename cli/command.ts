@@ -3,7 +3,7 @@
 import { Command as Parser, CommanderError } from "commander";
 import type { Clock } from "kit/clock.ts";
 import { type Call, Refused } from "kit/client.ts";
-import type { Env } from "../daemon/config.ts";
+import type { Env } from "../daemon/places.ts";
 import {
   type Daemon,
   findDaemon,

@@ -5,13 +5,8 @@ import { z } from "zod";
 import { type Call, client, Refused } from "kit/client.ts";
 import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
-import {
-  configPath,
-  type Env,
-  readConfig,
-  readTextOrNothing,
-  statePath,
-} from "../daemon/config.ts";
+import { readConfig } from "../daemon/config.ts";
+import { configPath, type Env, readTextOrNothing, statePath } from "../daemon/places.ts";
 import { isAlive } from "../daemon/spawn/processes.ts";
 
 /** What a daemon writes once it listens (contract 8). */

@@ -1,6 +1,6 @@
 /** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
 
-import { configPath, type Env } from "../daemon/config.ts";
+import { configPath, type Env } from "../daemon/places.ts";
 import {
   type Command,
   EXIT,

@@ -1,6 +1,6 @@
 /** The roles beside the CLI, each loaded only when it is wanted: a hook must not pay for a relay. */
 
-import type { Env } from "../daemon/config.ts";
+import type { Env } from "../daemon/places.ts";
 
 type Role = (env: Env, args: string[]) => Promise<number | void>;
 

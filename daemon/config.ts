@@ -1,10 +1,10 @@
 /** Everything the daemon can be told, and by which name (contract 8). */
 
-import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
+import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
   z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
@@ -33,21 +33,6 @@ export const SETTINGS = {
 
 export type Config = Read<typeof SETTINGS>;
 
-/** The part of the environment that decides where things are. */
-export type Env = Readonly<Record<string, string>>;
-
-/** Where the configuration is: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
-export function configPath(env: Env): string {
-  const home = env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config");
-  return env["MESH_CONFIG"] || join(home, "mesh", "config.yaml");
-}
-
-/** Where state is kept: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
-export function statePath(env: Env): string {
-  const home = env["XDG_STATE_HOME"] || join(env["HOME"] ?? "/", ".local", "state");
-  return env["MESH_STATE"] || join(home, "mesh");
-}
-
 /** The settings of file and environment together, or one error that names every mistake. */
 export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
   const path = configPath(env);
@@ -61,20 +46,6 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
     );
   }
   return config;
-}
-
-/** A file that is not there is an empty one. */
-export function readTextOrNothing(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
-  }
-}
-
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[?::1\]?|::ffff:127(\.\d+){3})$/i.test(host);
 }
 
 function parseFile(path: string, text: string): unknown {

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
-import { isLoopback } from "./config.ts";
+import { isLoopback } from "./places.ts";
 
 export interface DoorOptions {
   readonly host: string;

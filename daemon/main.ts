@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Log } from "kit/log.ts";
 import { agentsOf } from "./agents/outside.ts";
 import { Daemon, systemGround } from "./app.ts";
-import { type Config, type Env, readConfig, readTextOrNothing, statePath } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
+import { type Env, readTextOrNothing, statePath } from "./places.ts";
 import { isAlive, parentOf, startOf } from "./spawn/processes.ts";
 import { isAtTerminal } from "./spawn/terminal.ts";
 

@@ -86,7 +86,6 @@ const Row = z.object({
   type: z.enum(Object.keys(EVENTS) as [EventType, ...EventType[]]),
   data: z.string(),
 });
-const Seq = z.object({ id: z.number() });
 const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
 
 /** Which part of the log: after `since`, of one type when given, at most `limit`. */
@@ -124,13 +123,11 @@ export class EventLog {
   append<T extends EventType>(type: T, said: z.input<(typeof EVENTS)[T]>): void {
     const at = this.#clock.now();
     const data = EVENTS[type].parse(said);
-    const inserted = this.#db.get(
-      Seq,
-      "insert into events (at, type, data) values (:at, :type, :data) returning id",
+    const id = this.#db.insert(
+      "insert into events (at, type, data) values (:at, :type, :data)",
       { at, type, data: JSON.stringify(data) },
     );
-    if (!inserted) throw new Error("An event got no number");
-    const event = { id: inserted.id, type, at, data } as MeshEvent;
+    const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
       this.#committed = event.id;
       this.#tell((listener) => listener.event?.(event));

@@ -1,4 +1,4 @@
-/** Builds the program and runs it from another directory: nothing but what it imports goes with it. */
+/** Builds the program and runs it from another directory, with nothing but what it imports. */
 
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/version.ts";

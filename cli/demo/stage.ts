@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Clock } from "kit/clock.ts";
-import type { Env } from "../../daemon/config.ts";
+import type { Env } from "../../daemon/places.ts";
 import { isAlive } from "../../daemon/spawn/processes.ts";
 import { Failed } from "../command.ts";
 import { type Daemon, findDaemon, readBeacon } from "../daemon_client.ts";

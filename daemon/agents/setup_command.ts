@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { Env } from "../config.ts";
+import type { Env } from "../places.ts";
 import { claudeJson, configDir } from "./claude_code/registry.ts";
 import {
   installHooks,

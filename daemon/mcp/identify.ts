@@ -1,4 +1,4 @@
-/** Who calls a tool: what a request's own headers prove (contract 6). A bare name proves nothing. */
+/** Who calls a tool: what its request proves (contract 6); a name alone proves nothing. */
 
 /** Whoever calls. Without a `peer_id` it is nobody that the mesh knows. */
 export interface McpCaller {

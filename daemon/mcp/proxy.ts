@@ -1,9 +1,8 @@
 /** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
 
 import { join } from "node:path";
-import { z } from "zod";
 import { systemClock } from "kit/clock.ts";
-import { type Env, readConfig, readTextOrNothing, statePath } from "../config.ts";
+import { type Env, readTextOrNothing, statePath } from "../places.ts";
 
 /** Messages that may wait for the daemon at once; more is no agent, but a fault. */
 const IN_FLIGHT_MAX = 256;
@@ -22,8 +21,6 @@ const NAMED_BY = new Map([["tools/call", "name"], ["prompts/get", "name"], [
   "resources/read",
   "uri",
 ]]);
-
-const Beacon = z.object({ url: z.url() });
 
 type Json = Record<string, unknown>;
 type Id = string | number;
@@ -60,7 +57,7 @@ class StdioProxy {
   readonly #inFlight = new Map<Id, AbortController>();
   readonly #underWay = new Set<Promise<void>>();
   /** Read at the first message, and again when the daemon does not take it. */
-  #token: { readonly value: string | undefined } | undefined;
+  #token: string | undefined;
   /** What `initialize` agreed on; from 2026-07-28 on each message says it itself. */
   #version: string | undefined;
 
@@ -128,24 +125,25 @@ class StdioProxy {
     }
   }
 
-  /** Posts a message; a token that was refused may have been changed, and is read anew. */
+  /**
+   * Posts a message. The token is read only when the daemon wants one, as reading the configuration
+   * costs more than all the rest; one that was refused may have been changed, and is read anew.
+   */
   async #post(body: string, message: Json, signal: AbortSignal): Promise<Response> {
     const response = await this.#send(body, message, signal);
     if (response.status !== 401) return response;
     await response.body?.cancel();
-    this.#token = undefined;
+    const { readConfig } = await import("../config.ts");
+    this.#token = readConfig(this.#env, readTextOrNothing)["daemon.auth_token"]?.reveal();
     return await this.#send(body, message, signal);
   }
 
   #send(body: string, message: Json, signal: AbortSignal): Promise<Response> {
-    this.#token ??= {
-      value: readConfig(this.#env, readTextOrNothing)["daemon.auth_token"]?.reveal(),
-    };
     const headers = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "x-mesh-pid": String(Deno.pid),
-      ...(this.#token.value && { authorization: `Bearer ${this.#token.value}` }),
+      ...(this.#token && { authorization: `Bearer ${this.#token}` }),
       ...this.#protocol(message),
     };
     return fetch(this.#address(), { method: "POST", body, headers, signal });
@@ -154,9 +152,10 @@ class StdioProxy {
   /** Looked up each time: a daemon that was restarted may be at another port. */
   #address(): URL {
     const text = readTextOrNothing(join(statePath(this.#env), "daemon.json"));
-    const beacon = Beacon.safeParse(parse(text ?? ""));
-    if (!beacon.success) throw new NoDaemon("No mesh daemon is up");
-    return new URL("/mcp", beacon.data.url);
+    const beacon = parse(text ?? "");
+    const url = isJson(beacon) ? beacon["url"] : undefined;
+    if (typeof url !== "string" || !URL.canParse(url)) throw new NoDaemon("No mesh daemon is up");
+    return new URL("/mcp", url);
   }
 
   /** The headers that repeat what a message says, for the generation that it is of. */

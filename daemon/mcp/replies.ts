@@ -37,7 +37,7 @@ export function toEnding(resolution: Resolution): Ending {
   return { status, outcome, reply, responder, close_reason, option_id, closed_at };
 }
 
-/** The human's word is an instruction; a peer's is data between tags it cannot forge (contract 5). */
+/** The human's word is an instruction; a peer's is data between tags that hold (contract 5). */
 export async function tellEnding(
   resolution: Resolution,
   { caller, call }: { caller: McpCaller; call: Call },

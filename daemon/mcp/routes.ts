@@ -3,7 +3,7 @@
 import type { Contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, rawRoute, type Route } from "kit/route.ts";
-import { isLoopback } from "../config.ts";
+import { isLoopback } from "../places.ts";
 import { deleteMcp, getMcp, postMcp } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 

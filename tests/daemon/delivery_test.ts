@@ -13,7 +13,9 @@ interface Drained {
 
 async function drain(w: World, name = "bob", more = "") {
   const answer = await get(w, `/deliveries/pending?peer_id=${name}${more}`);
-  return { ...answer, deliveries: answer.deliveries as Drained[] };
+  const { status, drain_id } = answer;
+  const deliveries: Drained[] = answer.deliveries;
+  return { status, deliveries, drain_id };
 }
 
 const settle = (w: World, body: object) => post(w, "/deliveries/receipts", body);

@@ -1,5 +1,7 @@
 /** A house of answers by route, with `/mcp` in front of it: what the tests of MCP stand on. */
 
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { z } from "zod";
 import { client } from "kit/client.ts";
 import { Problem } from "kit/problem.ts";
 import { type Door, serve } from "kit/route.ts";
@@ -82,4 +84,55 @@ export async function eventually(holds: () => boolean, what: string): Promise<vo
     if (Date.now() > deadline) throw new Error(`Never came about: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+}
+
+export const GENERATIONS = ["2025-11-25", "2026-07-28"] as const;
+type Generation = typeof GENERATIONS[number];
+/** The headers of @api's proxy. */
+export const API = { "x-mesh-pid": "41" };
+
+export const CARD = {
+  peer_id: "peer-web",
+  name: "web",
+  circle: "main",
+  role: "agent",
+  backend: "codex",
+  status: "online",
+  turn_state: "idle",
+  inbound_status: "ok",
+  description: "The login page",
+  path: "/srv/web",
+  pending_ask_count: 0,
+};
+
+const Data = z.record(z.string(), z.unknown()).default({});
+
+/** The SDK's client on a house: what each answer's type was is noted. */
+export async function connect(
+  fetch: (request: Request) => Promise<Response>,
+  { generation = "2025-11-25", headers = API }: {
+    generation?: Generation;
+    headers?: Record<string, string>;
+  } = {},
+) {
+  const types: (string | null)[] = [];
+  const mode = generation === "2026-07-28" ? { pin: generation } : "legacy" as const;
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL("http://127.0.0.1:8377/mcp"), {
+      requestInit: { headers },
+      fetch: async (url, init) => {
+        const response = await fetch(new Request(url, init));
+        if (response.body && response.ok) types.push(response.headers.get("content-type"));
+        return response;
+      },
+    }),
+  );
+  const call = async (name: string, given: Record<string, unknown> = {}) => {
+    const result = await client.callTool({ name, arguments: given });
+    const [first] = result.content;
+    const text = first?.type === "text" ? first.text : "";
+    return { text, data: Data.parse(result.structuredContent), refused: result.isError ?? false };
+  };
+  return { client, types, call, [Symbol.asyncDispose]: () => client.close() };
 }

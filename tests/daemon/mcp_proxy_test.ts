@@ -1,4 +1,4 @@
-/** `mesh mcp` as agents run it: a child process on stdio, in front of a daemon that comes and goes. */
+/** `mesh mcp` as agents run it: a child on stdio, in front of a daemon that comes and goes. */
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -124,8 +124,9 @@ Deno.test("each message of 2026-07-28 has its headers written by the proxy", asy
   assert.deepEqual((await agent.answer(1)).result?.["structuredContent"], { peers: [] });
   await agent.send({ ...request, id: 2, params: { ...params, name: "wörk", _meta: ENVELOPE } });
   assert.match((await agent.answer(2)).error?.message ?? "", /Unknown tool: wörk/);
-  const names = here.requests.map(({ headers }) => headers.get("mcp-name"));
-  assert.deepEqual(names, ["list_peers", "=?base64?d8O2cms=?="]);
+  // The first message goes out twice: the token is read only once the daemon wants one.
+  const names = new Set(here.requests.map(({ headers }) => headers.get("mcp-name")));
+  assert.deepEqual([...names], ["list_peers", "=?base64?d8O2cms=?="]);
 });
 
 Deno.test("requests run side by side, and answers come as they are done", async () => {

@@ -113,11 +113,14 @@ Deno.test("a broadcast goes to the agents and orchestrators of a circle, and say
   const skipped = new Map(
     answer.skipped.map((one: { peer_id: string; reason: string }) => [one.peer_id, one.reason]),
   );
-  assert.deepEqual(skipped, new Map([
-    [eve.peer_id, "excluded"],
-    [mute.peer_id, "peer_not_addressable"],
-    [gone.peer_id, "offline"],
-  ]));
+  assert.deepEqual(
+    skipped,
+    new Map([
+      [eve.peer_id, "excluded"],
+      [mute.peer_id, "peer_not_addressable"],
+      [gone.peer_id, "offline"],
+    ]),
+  );
   assert.deepEqual(answer.failed, []);
   assert.equal(said(w, "broadcast")[0]?.["sent_to"], 2);
   assert.equal((await get(w, "/inbox")).items.length, 0);

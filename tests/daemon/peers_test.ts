@@ -194,7 +194,9 @@ Deno.test("a turn makes a peer busy and idle again, and its prompt proves what i
   const { delivery_id } = await notify(w, "cli", "bob");
   const prompt = `[mesh] <peer-message type="notify" id="${delivery_id}" …`;
   await post(w, "/peers/bob/turn", { turn_state: "working", model: "m-1", prompt });
-  const { status, turn_state, model } = w.daemon.directory.record(w.daemon.directory.find("bob").peer_id);
+  const { status, turn_state, model } = w.daemon.directory.record(
+    w.daemon.directory.find("bob").peer_id,
+  );
   assert.deepEqual([status, turn_state, model], ["busy", "working", "m-1"]);
   assert.equal(w.daemon.delivery.held(delivery_id)?.state, "seen");
   await post(w, "/peers/bob/turn", { turn_state: "awaiting_input" });
@@ -261,7 +263,9 @@ Deno.test("a reply to a peer that takes none is dropped and recorded, and stays 
 
 Deno.test("provenance is a live peer's alone, and replaces all that was known", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada", { provenance: { initiator: "agent", ephemeral: true } });
+  const { peer_id } = await enter(w, "ada", {
+    provenance: { initiator: "agent", ephemeral: true },
+  });
   const replaced = await post(w, "/peers/ada/provenance", { source: "hook" });
   assert.deepEqual([replaced.source, replaced.ephemeral, "initiator" in replaced], [
     "hook",

@@ -153,7 +153,10 @@ Deno.test("a certificate of another daemon, or one that has expired, proves noth
   await using other = world({ ids: randomIds });
   const claim = { name: "bob", path: "/work", backend: "sdk" };
   const foreign = await enter(other, "bob");
-  const forged = await post(w, "/peers", { ...claim, birth_certificate: foreign.birth_certificate });
+  const forged = await post(w, "/peers", {
+    ...claim,
+    birth_certificate: foreign.birth_certificate,
+  });
   const own = await enter(w, "bob");
   await w.clock.advance(25 * 3_600_000);
   const late = await post(w, "/peers", { ...claim, birth_certificate: own.birth_certificate });
@@ -188,7 +191,9 @@ Deno.test("metadata is kept as it is, and has a bound", async () => {
   assert.deepEqual((await get(w, `/peers/${peer_id}`)).metadata, metadata);
   const large = { a: "x".repeat(70_000) };
   assert.equal((await post(w, "/peers", { ...body, metadata: large })).status, 422);
-  const deep = `{"path":"/","backend":"sdk","metadata":{"a":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`;
+  const deep = `{"path":"/","backend":"sdk","metadata":{"a":${"[".repeat(50_000)}${
+    "]".repeat(50_000)
+  }}}`;
   const answer = await w.fetch("/peers", { method: "POST", body: deep });
   assert.equal(answer.status, 422);
 });

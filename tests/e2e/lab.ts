@@ -130,6 +130,8 @@ export interface LabOptions {
   /** Leaves the home as the CLI would have it before `mesh setup`. */
   readonly bare?: boolean;
   readonly permissions?: readonly string[];
+  /** Folders that the user has said to trust, one for each session. */
+  readonly projects?: readonly string[];
 }
 
 /** A home, a model and a private tmux server; disposing it ends all that ran in it. */
@@ -142,7 +144,8 @@ export class Lab implements AsyncDisposable {
   readonly #bin: string;
   readonly #pids: number[] = [];
 
-  constructor({ rules = [], bare = false, permissions = [] }: LabOptions = {}) {
+  constructor(options: LabOptions = {}) {
+    const { rules = [], bare = false, permissions = [], projects = ["api"] } = options;
     const installed = claudeCode();
     if ("reason" in installed) throw new Error(installed.reason);
     this.#bin = installed.bin;
@@ -150,12 +153,15 @@ export class Lab implements AsyncDisposable {
     this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
     this.model = new Model(rules);
     this.tmux_socket = join(this.dir, "tmux");
-    for (const name of ["home", "run", "tmp"]) {
+    for (const name of ["home", "run", "tmp", ...projects]) {
       Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
     }
     this.env = this.#environment();
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
-    this.write("home/.claude.json", STARTED_BEFORE);
+    const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
+    // Written now: a session that runs keeps this file in memory, and writes it over ours.
+    const folders = projects.map((name) => [join(this.dir, name), trusted]);
+    this.write("home/.claude.json", { ...STARTED_BEFORE, projects: Object.fromEntries(folders) });
     if (!bare) this.#setUp();
   }
 
@@ -201,37 +207,16 @@ export class Lab implements AsyncDisposable {
     this.write(json, installMcp(this.read(json), plan));
   }
 
-  /** A project folder that Claude Code trusts. */
-  project(name: string): string {
-    const path = join(this.dir, name);
-    Deno.mkdirSync(path, { recursive: true });
-    const json = this.read("home/.claude.json");
-    const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
-    const projects = z.record(z.string(), z.json()).catch({}).parse(json["projects"]);
-    this.write("home/.claude.json", { ...json, projects: { ...projects, [path]: trusted } });
-    return path;
-  }
-
-  /** Starts Claude Code in a pane of its own and waits until it takes prompts. */
+  /** Starts Claude Code in a window of the lab's one session and waits until it takes prompts. */
   async claude(name: string): Promise<Claude> {
-    const cwd = this.project(name);
+    const cwd = join(this.dir, name);
     const words = [...Object.entries(this.env).map((pair) => pair.join("=")), ...CLAUDE];
     const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
-    const command = ["sh", "-c", pane, "sh", ...words];
-    const size = ["-x", "160", "-y", "50"];
+    const command = ["-c", cwd, "--", "sh", "-c", pane, "sh", ...words];
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
-    const started = this.cli(
-      "new-session",
-      "-d",
-      "-s",
-      name,
-      ...size,
-      ...shown,
-      "-c",
-      cwd,
-      "--",
-      ...command,
-    );
+    const started = this.#pids.length === 0
+      ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
+      : this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
     const [pane_id = "", pid] = started.split(" ");
     const claude = new Claude(this, pane_id, Number(pid));
     this.#pids.push(claude.pid);
@@ -249,15 +234,15 @@ export class Lab implements AsyncDisposable {
     return new TextDecoder().decode(stdout).trimEnd();
   }
 
-  /** Starts a program of ours with the lab's environment. */
+  /** Starts a program of ours with the lab's environment; what it logs is kept in the lab. */
   mesh(...words: string[]): Deno.ChildProcess {
-    return new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, ...words],
+    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
+    return new Deno.Command("sh", {
+      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
       env: { ...this.env },
       clearEnv: true,
       stdin: "null",
       stdout: "null",
-      stderr: "piped",
     }).spawn();
   }
 

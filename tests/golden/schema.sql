@@ -72,26 +72,29 @@ CREATE TABLE messages (
   responder text,
   closed_at integer,
 
-  waiting integer generated always as
-    (state in ('queued', 'attempting') or (state = 'sent' and repeatable)) virtual,
-  unproved integer generated always as
-    (state = 'sent' and not repeatable and named_at is null) virtual,
-  live integer generated always as
-    (coalesce(ask_state = 'open', 0) or waiting or unproved) virtual,
+  under_way integer generated always as
+    (state = 'attempting' or (state = 'sent' and repeatable)) virtual,
   watched integer generated always as
     (state = 'sent' and unproved_at is null and named_at is null
-     and (not repeatable or rung = 'hook')) virtual
+     and (not repeatable or rung = 'hook')) virtual,
+  unproved integer generated always as
+    (state = 'sent' and not repeatable and named_at is null and unproved_at > 0) virtual
 ) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
-CREATE INDEX messages_expiring on messages (expires_at) where waiting = 1 and expires_at > 0;
+CREATE INDEX messages_expiring on messages (expires_at)
+  where expires_at > 0 and (state = 'queued' or under_way = 1);
 
-CREATE INDEX messages_live on messages (to_peer_id, seq) where live = 1;
+CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
+  where ask_state = 'open';
 
-CREATE INDEX messages_open on messages (created_at) where ask_state = 'open';
+CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
-CREATE INDEX messages_queued on messages (to_peer_id, seq) where state = 'queued';
+CREATE INDEX messages_under_way on messages (seq, to_peer_id, kind)
+  where under_way = 1;
+
+CREATE INDEX messages_unproved on messages (to_peer_id, seq) where unproved = 1;
 
 CREATE INDEX messages_watched on messages (sent_at) where watched = 1;
 

@@ -1,4 +1,4 @@
-/** A row is derived from the record: what is written comes back as it was, and SQLite can hold it. */
+/** Rows, derived from records: what is written comes back as it was, and SQLite can hold it. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

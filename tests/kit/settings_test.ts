@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { readSettings, Secret } from "kit/settings.ts";
-import { configPath, readConfig, SETTINGS, statePath } from "../../daemon/config.ts";
+import { readConfig, SETTINGS } from "../../daemon/config.ts";
+import { configPath, statePath } from "../../daemon/places.ts";
 
 const HOME = { HOME: "/home/ada" };
 const PATH = "/home/ada/.config/mesh/config.yaml";

@@ -1,4 +1,4 @@
-/** The native rung: writes a message into the socket by which Claude Code sessions reach each other. */
+/** The native rung: writes into the socket by which Claude Code sessions reach each other. */
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";

@@ -1,4 +1,4 @@
-/** Our entries in Claude Code's settings: put in, found again, taken out. Pure, over parsed JSON. */
+/** Our entries in Claude Code's settings: put in, found again, taken out. Pure, on parsed JSON. */
 
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 

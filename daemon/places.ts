@@ -1,0 +1,32 @@
+/** Where things are, and which addresses are ours: what even the smallest program here needs. */
+
+import { join } from "node:path";
+
+/** The part of the environment that decides where things are. */
+export type Env = Readonly<Record<string, string>>;
+
+/** Where the configuration is: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
+export function configPath(env: Env): string {
+  const home = env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config");
+  return env["MESH_CONFIG"] || join(home, "mesh", "config.yaml");
+}
+
+/** Where state is kept: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
+export function statePath(env: Env): string {
+  const home = env["XDG_STATE_HOME"] || join(env["HOME"] ?? "/", ".local", "state");
+  return env["MESH_STATE"] || join(home, "mesh");
+}
+
+/** A file that is not there is an empty one. */
+export function readTextOrNothing(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[?::1\]?|::ffff:127(\.\d+){3})$/i.test(host);
+}

@@ -1,0 +1,164 @@
+/** The figures of architecture 7, each with its budget and the bare yardstick beside it. */
+
+import { measure, RealDaemon, Script, spawn, temporary } from "./child.ts";
+import { fill } from "./fill.ts";
+import { cpuMs, pause, residentMb } from "./process.ts";
+
+/** How long and how much: a quick run proves that all of it works, a full one is for reading. */
+export interface Effort {
+  readonly seconds: number;
+  readonly count: number;
+  readonly idle_seconds: number;
+  readonly sockets: number;
+  readonly queued: number;
+}
+
+export interface Figure {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly budget: number;
+  /** Whether more is better. */
+  readonly rising?: boolean;
+  /** The same of a bare program in the same run. */
+  readonly bare?: number;
+  readonly note?: string;
+}
+
+interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+interface Rate {
+  readonly per_second: number;
+}
+
+const PEERS = 20;
+const IN_FLIGHT = 64;
+const RECEIVERS = 200;
+
+/** (a) to (e): what a live daemon does, beside a bare server. */
+export async function live(effort: Effort): Promise<Figure[]> {
+  using state = temporary();
+  await using bare = await Script.start<{ port: number }>("bare.ts");
+  await using daemon = await RealDaemon.start(state.path);
+  const ours = { port: daemon.port, peers: PEERS, in_flight: IN_FLIGHT, bare: false, ...effort };
+  const theirs = { ...ours, port: bare.said.port, bare: true };
+  const frame = await measure<Spread>({ ...ours, kind: "latency", path: "/ask" });
+  const pushed = await measure<Spread>({ ...theirs, kind: "latency", path: "/push" });
+  const replied = await measure<Spread>({ ...ours, kind: "replies" });
+  const fanned = { kind: "fanout", peers: RECEIVERS, count: effort.count / 10 };
+  const told = await measure<Spread>({ ...ours, ...fanned, path: "/broadcast" });
+  const spread = await measure<Spread>({ ...theirs, ...fanned, path: "/push_all" });
+  const path = `${state.path}/bare.db`;
+  const rows = await measure<Rate>({ kind: "sqlite", path, seconds: 2 });
+  const echoed = await measure<Rate>({ ...theirs, kind: "flood", path: "/push", seconds: 2 });
+  const bare_both = 1 / (1 / rows.per_second + 1 / echoed.per_second);
+  const notified = await measure<Rate>({ ...ours, kind: "flood", path: "/notify" });
+  const asked = await measure<Rate>({ ...ours, kind: "flood", path: "/ask" });
+  const rate = { unit: "/s", rising: true, bare: bare_both, note: "bare: HTTP, frame and row" };
+  return [
+    { what: "ask → frame, p50", value: frame.p50, unit: "ms", budget: 0.5, bare: pushed.p50 },
+    { what: "ask → frame, p99", value: frame.p99, unit: "ms", budget: 3, bare: pushed.p99 },
+    { what: "durable asks", value: asked.per_second, budget: 15_000, ...rate },
+    { what: "durable notifies", value: notified.per_second, budget: 20_000, ...rate },
+    { what: "reply → wait returns, p99", value: replied.p99, unit: "ms", budget: 3 },
+    {
+      ...{ what: "broadcast to 200, p99", value: told.p99, unit: "ms", budget: 10 },
+      bare: spread.p99,
+    },
+  ];
+}
+
+/** (h): memory and idle work with 20 peers connected and one reader of the stream. */
+export async function calm({ idle_seconds }: Effort): Promise<Figure[]> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path);
+  const job = { kind: "crowd", port: daemon.port, peers: PEERS, bare: false, stream: true };
+  await using _peers = await Script.start("load.ts", JSON.stringify(job));
+  await pause(1000);
+  const from = cpuMs(daemon.pid);
+  await pause(idle_seconds * 1000);
+  const share = (cpuMs(daemon.pid) - from) / (idle_seconds * 1000) * 100;
+  return [
+    { what: "memory, 20 peers, a stream", value: residentMb(daemon.pid), unit: "MB", budget: 80 },
+    { what: "idle processor time", value: share, unit: "%", budget: 0.2 },
+  ];
+}
+
+/** (j): what one connected idle peer costs, and so how many a GiB holds. */
+export async function idle({ sockets }: Effort): Promise<Figure[]> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path);
+  const before = residentMb(daemon.pid);
+  const job = { kind: "crowd", port: daemon.port, peers: sockets, bare: false };
+  await using _peers = await Script.start("load.ts", JSON.stringify(job));
+  await pause(1000);
+  const each_kb = (residentMb(daemon.pid) - before) * 1024 / sockets;
+  const value = 1024 * 1024 / each_kb;
+  const note = `${each_kb.toFixed(1)} KiB a peer, of ${sockets}`;
+  return [{ what: "idle peers", value, unit: "/GiB", budget: 25_000, rising: true, note }];
+}
+
+/** (f) and (i): a start with much in the database. */
+export async function starts({ queued }: Effort): Promise<Figure[]> {
+  using state = temporary();
+  const empty_ms = await seeded(state.path);
+  fill(`${state.path}/mesh.db`, 10_000);
+  const times: number[] = [];
+  for (let start = 0; start < 5; start++) {
+    await using daemon = await RealDaemon.start(state.path);
+    times.push(daemon.start_ms);
+  }
+  fill(`${state.path}/mesh.db`, queued - 10_000);
+  const from = performance.now();
+  await using daemon = await RealDaemon.start(state.path);
+  await measure({ kind: "first", port: daemon.port });
+  const first = performance.now() - from;
+  const median = times.toSorted((a, b) => a - b)[2] ?? 0;
+  const bare = await wholeProcess(["eval", "0"]);
+  return [
+    {
+      ...{ what: "start to /health, 10,000 stored", value: median, unit: "ms", budget: 150, bare },
+      note: `an empty one: ${empty_ms.toFixed(0)} ms; bare: a script that does nothing`,
+    },
+    {
+      ...{ what: "restart → first redelivery", value: first, unit: "ms", budget: 2000 },
+      note: `${queued} queued; with the start of the client's process`,
+    },
+  ];
+}
+
+/** (g): a hook as its agent waits for it. */
+export async function hook(): Promise<Figure[]> {
+  using state = temporary();
+  await using _daemon = await RealDaemon.start(state.path);
+  const bare = await wholeProcess(["eval", "0"]);
+  const env = { MESH_STATE: state.path, MESH_CONFIG: "/none" };
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const value = await wholeProcess(["run", "-A", main, "hook", "claude-code", "Stop"], env);
+  const note = "bare: a script that does nothing, from the same Deno";
+  return [{ what: "a hook, whole process", value, unit: "ms", budget: 40, bare, note }];
+}
+
+/** The median of several runs of a program of ours, to its end. */
+async function wholeProcess(args: string[], env: Record<string, string> = {}): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < 7; run++) {
+    const from = performance.now();
+    const process = spawn(args, { env, stdin: "piped", stdout: "null" });
+    const writer = process.stdin.getWriter();
+    const said = { session_id: "bench", hook_event_name: "Stop" };
+    await writer.write(new TextEncoder().encode(JSON.stringify(said))).catch(() => undefined);
+    await writer.close().catch(() => undefined);
+    await process.status;
+    times.push(performance.now() - from);
+  }
+  return times.toSorted((a, b) => a - b)[3] ?? 0;
+}
+
+async function seeded(state: string): Promise<number> {
+  await using daemon = await RealDaemon.start(state);
+  await measure({ kind: "seed", port: daemon.port, peers: PEERS });
+  return daemon.start_ms;
+}

@@ -1,0 +1,41 @@
+/** The bench: every figure beside a bare yardstick and its budget, as a table and as JSON. */
+
+import { calm, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
+
+const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 3, sockets: 300, queued: 100_000 };
+const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 10, sockets: 2000, queued: 100_000 };
+
+const effort = Deno.args.includes("--quick") ? QUICK : FULL;
+const figures: Figure[] = [];
+for (const part of [live, calm, idle, starts, hook]) {
+  const found = await part(effort);
+  for (const figure of found) print(row(figure));
+  figures.push(...found);
+}
+const out = `${import.meta.dirname}/out`;
+Deno.mkdirSync(out, { recursive: true });
+const path = `${out}/${new Date().toISOString().replaceAll(":", "-")}.json`;
+Deno.writeTextFileSync(path, JSON.stringify({ effort, figures }, null, 2));
+print(`\n${path}`);
+
+function row({ what, value, unit, budget, bare, rising = false, note = "" }: Figure): string {
+  const kept = rising ? value >= budget : value <= budget;
+  const ratio = bare === undefined ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
+  const cells = [
+    what.padEnd(34),
+    `${short(value)} ${unit}`.padStart(14),
+    `${rising ? "≥" : "≤"} ${short(budget)}`.padStart(10),
+    kept ? "kept  " : "missed",
+    ratio.padEnd(16),
+    note,
+  ];
+  return cells.join("  ").trimEnd();
+}
+
+function short(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function print(line: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+}
