@@ -13,38 +13,44 @@ const ALWAYS: readonly ProblemCode[] = [
   "storage_failed",
 ];
 
+type Schemas = Record<string, unknown>;
+
 export function openapi(title: string, version: string, contracts: readonly Contract[]) {
   const paths: Record<string, Record<string, unknown>> = {};
+  const schemas: Schemas = { Problem: problemSchema() };
   for (const contract of contracts) {
     const item = paths[contract.path.replace(/:(\w+)/g, "{$1}")] ??= {};
-    item[contract.method.toLowerCase()] = operation(contract);
+    item[contract.method.toLowerCase()] = operation(contract, schemas);
   }
   return {
     openapi: "3.1.0",
     info: { title, version },
     paths,
     components: {
-      schemas: { Problem: problemSchema() },
+      schemas,
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
     security: [{}, { token: [] }],
   };
 }
 
-function operation(contract: Contract) {
+function operation(contract: Contract, schemas: Schemas) {
   const { id, summary, who, body, returns, media = "application/json" } = contract;
-  const parameters = [...listed(contract, "params", "path"), ...listed(contract, "query", "query")];
+  const parameters = [
+    ...listed(contract, { part: "params", place: "path", schemas }),
+    ...listed(contract, { part: "query", place: "query", schemas }),
+  ];
   return {
     operationId: id,
     summary,
     "x-who": who,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { content: asJson(body, "input") } }),
+    ...(body && { requestBody: { content: asJson(body, "input", schemas) } }),
     responses: {
       200: {
         description: "Done",
         content: media === "application/json"
-          ? asJson(returns, "output")
+          ? asJson(returns, "output", schemas)
           : { [media]: { schema: { type: "string" } } },
       },
       ...refusals(contract),
@@ -67,10 +73,16 @@ function refusals({ params, query, body, fails = [] }: Contract): Record<string,
   );
 }
 
-function listed(contract: Contract, part: "params" | "query", place: "path" | "query") {
+interface Listed {
+  readonly part: "params" | "query";
+  readonly place: "path" | "query";
+  readonly schemas: Schemas;
+}
+
+function listed(contract: Contract, { part, place, schemas }: Listed) {
   const schema = contract[part];
   if (!schema) return [];
-  const { properties = {}, required = [] } = jsonSchema(schema, "input") as {
+  const { properties = {}, required = [] } = jsonSchema(schema, "input", schemas) as {
     properties?: Record<string, unknown>;
     required?: string[];
   };
@@ -94,22 +106,27 @@ function problemSchema() {
   };
 }
 
-function asJson(schema: z.ZodType, io: "input" | "output") {
-  return { "application/json": { schema: jsonSchema(schema, io) } };
+function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
+  return { "application/json": { schema: jsonSchema(schema, io, schemas) } };
 }
 
-/** An answer is what `z.encode` makes of it, so that its schema is the codecs' input side. */
-function jsonSchema(schema: z.ZodType, io: "input" | "output") {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+/**
+ * An answer is what `z.encode` makes of it, so that its schema is the codecs' input side. Records
+ * with an id of their own are gathered in `schemas`, and referred to from there.
+ */
+function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema }) => {
-      delete jsonSchema.id;
       if (io === "output" && zodSchema._zod.def.type === "object") {
         jsonSchema.required = Object.keys(jsonSchema.properties ?? {});
       }
     },
   });
+  const hoisted = JSON.stringify(whole).replaceAll("#/$defs/", "#/components/schemas/");
+  const { $defs = {}, ...rest }: { $defs?: Schemas } = JSON.parse(hoisted);
+  Object.assign(schemas, $defs);
   return rest;
 }

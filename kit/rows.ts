@@ -25,12 +25,6 @@ export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
 
 function column(field: z.core.$ZodType): z.ZodType {
   if (field instanceof z.ZodNullable) return column(field.unwrap()).nullable();
-  if (field instanceof z.ZodOptional) {
-    return z.codec(column(field.unwrap()).nullable(), z.any(), {
-      decode: (value) => value ?? undefined,
-      encode: (value) => value ?? null,
-    });
-  }
   if (field === Instant) return z.number().int();
   if (field instanceof z.ZodBoolean) return Bit;
   if (field instanceof z.ZodArray || field instanceof z.ZodObject || field instanceof z.ZodRecord) {

@@ -1,6 +1,6 @@
 /** Reads a table of settings from a file and the environment: one run names every mistake. */
 
-import type { z } from "zod";
+import { z } from "zod";
 
 /** One row a setting: its dotted key, and its shape, whose description says what is allowed. */
 export type Settings = Record<string, z.ZodType>;
@@ -38,8 +38,15 @@ interface Found {
   readonly where: string;
 }
 
-/** The settings, or one error whose lines name each mistake: key, what was found, what may be. */
-export function readSettings<const T extends Settings>(table: T, said: Said): Read<T> {
+/**
+ * The settings, or one error whose lines name each mistake: key, what was found, what may be.
+ * `together` names what is wrong with settings that are right on their own.
+ */
+export function readSettings<const T extends Settings>(
+  table: T,
+  said: Said,
+  together: (read: Partial<Read<T>>) => string[] = () => [],
+): Read<T> {
   const mistakes: string[] = [];
   const found = new Map<string, Found>();
   gather(said.file, "", { table, said, found, mistakes });
@@ -51,7 +58,9 @@ export function readSettings<const T extends Settings>(table: T, said: Said): Re
     mistakes.push(complaint(key, given, shape, result.error));
     return [key, undefined];
   });
-  if (mistakes.length === 0) return Object.fromEntries(read) as Read<T>;
+  const settings = Object.fromEntries(read) as Read<T>;
+  mistakes.push(...together(settings));
+  if (mistakes.length === 0) return settings;
   throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
 }
 
@@ -64,7 +73,7 @@ interface Gathering {
 
 function gather(value: unknown, at: string, into: Gathering): void {
   const { table, said, found, mistakes } = into;
-  if (at in table) return void found.set(at, { value, where: said.file_name });
+  if (Object.hasOwn(table, at)) return void found.set(at, { value, where: said.file_name });
   const known = at === "" || Object.keys(table).some((key) => key.startsWith(`${at}.`));
   if (!known) {
     const section = at.split(".").slice(0, -1).join(".");
@@ -87,7 +96,7 @@ function gatherEnv({ table, said, found, mistakes }: Gathering): void {
   for (const [variable, text] of Object.entries(said.env)) {
     if (!variable.startsWith("MESH_") || !variable.includes("__")) continue;
     const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
-    if (!(key in table)) {
+    if (!Object.hasOwn(table, key)) {
       mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
       continue;
     }
@@ -104,12 +113,19 @@ function tryParse(parse: (text: string) => unknown, text: string): unknown {
 }
 
 function complaint(key: string, given: Found | undefined, shape: z.ZodType, error: z.ZodError) {
-  const allowed = shape.description ?? error.issues[0]?.message ?? "";
+  const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
   const hidden = /token|secret/.test(key);
   const value = hidden ? "a value" : show(given?.value);
   return `${at}: found ${value} (${given?.where ?? "nowhere"}); allowed: ${allowed}`;
+}
+
+/** What is said of a shape, or of the one that a default or an option wraps. */
+function descriptionOf(shape: z.ZodType): string | undefined {
+  if (shape.description !== undefined) return shape.description;
+  const wraps = shape instanceof z.ZodDefault || shape instanceof z.ZodOptional;
+  return wraps ? descriptionOf(shape.unwrap() as z.ZodType) : undefined;
 }
 
 function namesUnder(table: Settings, section: string): string {

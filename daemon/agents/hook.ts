@@ -1,14 +1,13 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
 import { systemClock } from "kit/clock.ts";
+import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { isAlive } from "../spawn/processes.ts";
 
 /** Everything together: start, reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
-
-type Env = Readonly<Record<string, string>>;
 
 /** Prints what the agent is to be answered; whatever goes wrong is silence. */
 export async function runHook(args: readonly string[], env: Env): Promise<void> {
@@ -48,7 +47,7 @@ function requestOf(
   path: string,
   { host, body, env }: { host: string; body: Uint8Array; env: Env },
 ): Uint8Array {
-  const token = readOrNothing(`${statePath(env)}/hook.token`)?.trim();
+  const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
     "Host": host,
     "Content-Type": "application/json",
@@ -103,7 +102,7 @@ function close(connection: Deno.TcpConn): void {
 
 /** Undefined without a daemon: what one that was killed left behind may be another's port now. */
 function daemonUrl(env: Env): string | undefined {
-  const notice = readOrNothing(`${statePath(env)}/daemon.json`);
+  const notice = readTextOrNothing(`${statePath(env)}/daemon.json`);
   if (notice === undefined) return undefined;
   const { url, pid }: { url?: unknown; pid?: unknown } = JSON.parse(notice);
   if (typeof url !== "string" || typeof pid !== "number") {
@@ -112,27 +111,12 @@ function daemonUrl(env: Env): string | undefined {
   return isAlive(pid) ? url : undefined;
 }
 
-/** The same as in `config.ts`, without the libraries that it loads. */
-export function statePath(env: Env): string {
-  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
-  return env["MESH_STATE"] || `${home}/mesh`;
-}
-
-function readOrNothing(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
-  }
-}
-
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */
 function note(env: Env, what: string): void {
   const path = `${statePath(env)}/hook.log`;
   const time = new Date(systemClock.now()).toISOString();
   try {
-    const kept = readOrNothing(path) ?? "";
+    const kept = readTextOrNothing(path) ?? "";
     const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;
     Deno.writeTextFileSync(path, text.slice(-LOG_BYTES_MAX), { mode: 0o600 });
   } catch (fault) {

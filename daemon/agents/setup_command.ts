@@ -52,21 +52,36 @@ interface Wishes {
   readonly uninstall: boolean;
 }
 
+/** Where sentences go: what was done, and why it was not. */
+export interface Paper {
+  out(text: string): void;
+  err(text: string): void;
+}
+
 /** The exit code: 0 done, 1 refused, 2 misused (contract 7). */
-export function runSetup(args: readonly string[], env: Env): Promise<number> {
+export function runSetup(
+  args: readonly string[],
+  env: Env,
+  paper: Paper = TERMINAL,
+): Promise<number> {
+  return Promise.resolve(setUpAll(args, env, paper));
+}
+
+function setUpAll(args: readonly string[], env: Env, paper: Paper): number {
+  const complain = (text: string, code: number) => (paper.err(text), code);
   const wishes = readWishes(args);
-  if (typeof wishes === "string") return Promise.resolve(complain(wishes, EXIT.misused));
+  if (typeof wishes === "string") return complain(wishes, EXIT.misused);
   const agents = KNOWN.filter(({ name, isInstalled }) =>
     wishes.agent === undefined ? isInstalled(env) : wishes.agent === name
   );
-  if (agents.length === 0) return Promise.resolve(complain(nobody(wishes), EXIT.refused));
+  if (agents.length === 0) return complain(nobody(wishes), EXIT.refused);
   try {
-    for (const agent of agents) setUp(agent, wishes, env);
+    for (const agent of agents) setUp(agent, wishes, env).forEach((text) => paper.out(text));
   } catch (fault) {
     if (!(fault instanceof Unchangeable)) throw fault;
-    return Promise.resolve(complain(fault.message, EXIT.refused));
+    return complain(fault.message, EXIT.refused);
   }
-  return Promise.resolve(EXIT.done);
+  return EXIT.done;
 }
 
 /** The words that run this very program, from any folder: compiled, or from source. */
@@ -97,17 +112,17 @@ function readWishes(args: readonly string[]): Wishes | string {
   }
 }
 
-function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): void {
+/** Answers what was done, in sentences. */
+function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): string[] {
   const all = edits(env, { mesh: meshCommand() });
   const apply = ({ path, put, take }: Edit, dry_run: boolean) =>
     applyChange(path, uninstall ? take : put, { dry_run, undo: uninstall });
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
-  if (differences.length === 0) return print(`${name}: nothing to change`);
-  print(`${name}: ${dry_run ? "would change" : "changed"}`);
-  differences.forEach(print);
-  if (!dry_run) print(next(uninstall));
+  if (differences.length === 0) return [`${name}: nothing to change`];
+  const head = `${name}: ${dry_run ? "would change" : "changed"}`;
+  return [head, ...differences, ...(dry_run ? [] : [next(uninstall)])];
 }
 
 function next(uninstall: boolean): string {
@@ -137,11 +152,7 @@ function isThere(path: string): boolean {
   }
 }
 
-function print(text: string): void {
-  Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
-}
-
-function complain(text: string, code: number): number {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
-  return code;
-}
+const TERMINAL: Paper = {
+  out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
+  err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
+};

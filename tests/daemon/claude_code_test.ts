@@ -239,6 +239,28 @@ Deno.test("a session that does not hang up is not waited for", async () => {
   assert.deepEqual(await delivering, { state: "sent" });
 });
 
+Deno.test("the session's own token goes first, one of an older process not at all", async () => {
+  for (const procStart of [startOf(Deno.pid) ?? "", "1"]) {
+    using registry = new Registry();
+    const key = join(registry.config_dirs[0] ?? "", "sessions", `${Deno.pid}.abc.key`);
+    Deno.writeTextFileSync(key, JSON.stringify({ peerToken: "tok-1", procStart }));
+    await using session = listenAt(registry.socket, { hangs_up: true });
+    assert.deepEqual(await rungOf(registry).deliver(registry.peer, PARCEL), { state: "sent" });
+    await until("the line", () => session.received().endsWith("\n"));
+    const types = session.received().trimEnd().split("\n").map((line) => JSON.parse(line).type);
+    assert.deepEqual(types, procStart === "1" ? ["user"] : ["auth", "user"]);
+  }
+});
+
+Deno.test("a session that hangs up while it is written to leaves the message unclear", async () => {
+  using registry = new Registry();
+  using listener = Deno.listen({ transport: "unix", path: registry.socket });
+  const framed = `[mesh] ask-1 ${"x".repeat(900_000)}`; // More than a socket buffers.
+  const delivering = rungOf(registry).deliver(registry.peer, { ...PARCEL, framed });
+  (await listener.accept()).close();
+  assert.deepEqual(await delivering, { state: "unclear", reason: "write_failed" });
+});
+
 Deno.test("a socket that is gone, or that nobody listens on, is a definite no", async () => {
   using registry = new Registry();
   const rung = rungOf(registry);

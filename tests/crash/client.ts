@@ -1,0 +1,65 @@
+/** A client on `/ws` that outlives its daemon: it comes back as the same peer, and keeps count. */
+
+export class Client {
+  readonly name: string;
+  readonly #receipts: boolean;
+  #socket: WebSocket | undefined;
+  #peer_id: string | undefined;
+  /** How often each delivery came. */
+  readonly came = new Map<string, number>();
+
+  constructor(name: string, { receipts }: { receipts: boolean }) {
+    this.name = name;
+    this.#receipts = receipts;
+  }
+
+  get peer_id(): string {
+    return this.#peer_id ?? "";
+  }
+
+  /** Connects; resolves when the daemon has greeted. */
+  async connect(port: number): Promise<void> {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
+    this.#socket = socket;
+    const greeted = Promise.withResolvers<void>();
+    socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
+    socket.onerror = () => greeted.reject(new Error(`${this.name} could not connect`));
+    socket.onclose = () => greeted.reject(new Error(`${this.name} was turned away`));
+    socket.onmessage = ({ data }) => {
+      const frame = JSON.parse(data);
+      if (frame.type === "connected") {
+        this.#peer_id = frame.peer_id;
+        greeted.resolve();
+      } else if (typeof frame.delivery_id === "string") this.#take(socket, frame.delivery_id);
+    };
+    await greeted.promise;
+  }
+
+  /** Resolves when the socket is gone. */
+  async leave(): Promise<void> {
+    const socket = this.#socket;
+    if (!socket || socket.readyState === WebSocket.CLOSED) return;
+    const gone = new Promise((resolve) => socket.onclose = resolve);
+    socket.onerror = null;
+    socket.close();
+    await gone;
+  }
+
+  #greeting() {
+    return {
+      type: "connect",
+      display_name: this.name,
+      backend: "sdk",
+      circle: "storm",
+      path: "/work",
+      capabilities: this.#receipts ? ["delivery_receipts"] : [],
+      ...(this.#peer_id && { peer_id: this.#peer_id }),
+    };
+  }
+
+  #take(socket: WebSocket, delivery_id: string): void {
+    this.came.set(delivery_id, (this.came.get(delivery_id) ?? 0) + 1);
+    if (!this.#receipts || socket.readyState !== WebSocket.OPEN) return;
+    socket.send(JSON.stringify({ type: "delivery_ack", delivery_id, status: "accepted" }));
+  }
+}

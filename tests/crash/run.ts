@@ -1,0 +1,28 @@
+/** The crash test at length: `--kills N` (100), `--seed S`; prints what came of it. */
+
+import { type Outcome, storm } from "./storm.ts";
+
+const START_MS_MAX = 2000;
+
+const kills = Number(argument("--kills") ?? 100);
+const seed = Number(argument("--seed") ?? Date.now() % 1_000_000);
+const outcome = await storm(kills, seed);
+print(`seed ${seed}`);
+for (const [what, value] of Object.entries(outcome)) {
+  print(`${what.padEnd(20)}${typeof value === "number" ? Math.round(value) : value}`);
+}
+Deno.exit(holds(outcome) ? 0 : 1);
+
+function holds({ lost, undelivered, doubled, unaccounted, integrity, slowest_start_ms }: Outcome) {
+  return lost + undelivered + doubled + unaccounted === 0 && integrity === "ok" &&
+    slowest_start_ms <= START_MS_MAX;
+}
+
+function argument(name: string): string | undefined {
+  const at = Deno.args.indexOf(name);
+  return at < 0 ? undefined : Deno.args[at + 1];
+}
+
+function print(line: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+}

@@ -1,0 +1,18 @@
+/** Inserts without end, and prints each number once `durable()` says that it is on the disk. */
+
+import { systemGround } from "../../daemon/app.ts";
+import { Database } from "kit/sqlite.ts";
+
+const { log } = systemGround();
+const path = Deno.args[0] ?? "";
+const db = new Database(path, ["create table rows (id integer unique) strict"], log);
+const encoder = new TextEncoder();
+let next = 0;
+await Promise.all(Array.from({ length: 16 }, async () => {
+  for (;;) {
+    const id = ++next;
+    db.transact(() => void db.insert("insert into rows (id) values (:id)", { id }));
+    await db.durable();
+    Deno.stdout.writeSync(encoder.encode(`${id}\n`));
+  }
+}));

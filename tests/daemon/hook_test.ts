@@ -1,0 +1,105 @@
+/** `mesh hook` as a process: it hands events on, and whatever goes wrong is silence. */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { readTextOrNothing } from "../../daemon/places.ts";
+
+const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };
+
+/** A state directory of its own. */
+class Home implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-hook-" });
+  readonly env = { MESH_STATE: this.dir };
+
+  write(path: string, text: string): void {
+    Deno.writeTextFileSync(`${this.dir}/${path}`, text, { mode: 0o600 });
+  }
+
+  /** What the hook has logged; nothing when there is no log. */
+  get log(): string {
+    return readTextOrNothing(`${this.dir}/hook.log`) ?? "";
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+interface Hooked {
+  readonly code: number;
+  readonly out: string;
+  readonly ms: number;
+}
+
+/** Runs `mesh hook` as Claude Code does. */
+async function hook(home: Home, env: Record<string, string> = {}): Promise<Hooked> {
+  const began = performance.now();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", MAIN, "hook", "claude-code", "UserPromptSubmit"],
+    env: { ...home.env, ...env },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify(PAYLOAD)));
+  await writer.close();
+  const { code, stdout, stderr } = await child.output();
+  assert.equal(new TextDecoder().decode(stderr), "");
+  return { code, out: new TextDecoder().decode(stdout), ms: performance.now() - began };
+}
+
+/** Something that answers where a daemon would; what it was sent is kept. */
+function fakeDaemon(home: Home, answer: () => Response | Promise<Response>) {
+  const requests: { headers: Headers; body: unknown }[] = [];
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
+  const server = Deno.serve(options, async (request) => {
+    requests.push({ headers: request.headers, body: await request.json() });
+    return await answer();
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  home.write("daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at: "" }));
+  home.write("hook.token", "tok-hook\n");
+  return { requests, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+Deno.test("a hook hands its event on, says who it is, and prints the answer", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({ answered: true }));
+  const env = { CLAUDE_PID: "4242", TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" };
+  const { code, out } = await hook(home, env);
+  assert.deepEqual([code, JSON.parse(out)], [0, { answered: true }]);
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, PAYLOAD);
+  const said = ["authorization", "x-mesh-agent-pid", "x-mesh-pane", "x-mesh-tmux"];
+  assert.deepEqual(said.map((name) => request?.headers.get(name)), [
+    ...["Bearer tok-hook", "4242", "%7", "/tmp/sock,1,0"],
+  ]);
+});
+
+Deno.test("a hook without a daemon, or with a dead one's notice, is silent", async () => {
+  using home = new Home();
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  const notice = { pid: 4_000_000, url: "http://127.0.0.1:9", started_at: "" };
+  home.write("daemon.json", JSON.stringify(notice));
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.equal(home.log, "");
+});
+
+Deno.test("a hook whose daemon fails says so in the log only", async () => {
+  using home = new Home();
+  await using _daemon = fakeDaemon(home, () => new Response("oops", { status: 500 }));
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.match(home.log, /UserPromptSubmit: The daemon answered 500/);
+});
+
+Deno.test("a hook gives up on a daemon that does not answer, in time and in silence", async () => {
+  using home = new Home();
+  const { promise: never, resolve } = Promise.withResolvers<Response>();
+  await using _daemon = fakeDaemon(home, () => never);
+  const { code, out, ms } = await hook(home);
+  resolve(Response.json({}));
+  assert.deepEqual([code, out], [0, ""]);
+  assert(ms >= 1_400 && ms < 3_000, `${ms} ms`);
+});
