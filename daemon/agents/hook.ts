@@ -12,9 +12,8 @@ const LOG_BYTES_MAX = 65_536;
 /** Prints what the agent is to be answered; whatever goes wrong is silence. */
 export async function runHook(args: readonly string[], env: Env): Promise<void> {
   const over = new AbortController();
-  const alarm = systemClock.sleep(TOTAL_MS_MAX, over.signal).then(() => undefined, () => undefined);
   try {
-    const answer = await Promise.race([handOn(args, env), alarm]);
+    const answer = await Promise.race([handOn(args, env), alarm(over.signal)]);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
     note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
@@ -23,11 +22,17 @@ export async function runHook(args: readonly string[], env: Env): Promise<void> 
   }
 }
 
+async function alarm(signal: AbortSignal): Promise<never> {
+  await systemClock.sleep(TOTAL_MS_MAX, signal);
+  throw new Error("The daemon has not answered in time");
+}
+
 /** The daemon's answer; undefined when no daemon is up. */
 async function handOn([agent]: readonly string[], env: Env): Promise<string | undefined> {
+  // First, whatever follows: the agent is not to write into a pipe that nobody reads.
+  const body = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
   const url = daemonUrl(env);
   if (url === undefined) return undefined;
-  const body = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
   const connection = await connect(new URL(url));
   if (!connection) return undefined;
   try {
@@ -40,8 +45,8 @@ async function handOn([agent]: readonly string[], env: Env): Promise<string | un
 }
 
 /**
- * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the agent's proxy settings,
- * and costs several milliseconds to load.
+ * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
+ * agent, and hand them the prompt.
  */
 function requestOf(
   path: string,

@@ -4,6 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
+import { choose, closed, toResolution } from "./answers.ts";
 import {
   type Ask,
   type OpenAsk,
@@ -403,36 +404,4 @@ export class Asks {
       : sender.peer_id === ask.from_peer_id;
     if (!same) throw new Problem("not_the_asker", { correlation_id: ask.correlation_id });
   }
-}
-
-function closed({ correlation_id, close_reason }: Ask): Problem {
-  return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
-}
-
-/** The option that a text names, by its id or its title. */
-function choose({ options }: Question, text: string): TypedAnswer {
-  const said = text.trim().toLowerCase();
-  const option = options.find(({ id, title }) =>
-    [id, title].some((it) => it.toLowerCase() === said)
-  );
-  if (!option) {
-    const known = options.map(({ id }) => id).join(", ");
-    throw new Problem("unknown_option", { option: text, options: known });
-  }
-  return { outcome: "answered", option_id: option.id, text: option.title, message: null };
-}
-
-function toResolution(ask: Ask): Resolution {
-  const { correlation_id, outcome, reply, close_reason, reply_attachments, responder } = ask;
-  return {
-    correlation_id,
-    status: "resolved",
-    outcome: outcome ?? "failed",
-    reply,
-    close_reason: close_reason ?? "ack",
-    option_id: ask.answer?.option_id ?? null,
-    reply_attachments,
-    responder,
-    closed_at: ask.closed_at ?? ask.created_at,
-  };
 }

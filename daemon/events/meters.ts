@@ -37,14 +37,14 @@ export class Meters {
     this.#gauge("mesh_peers", "Peers that have a record", () => levels().peers);
     this.#gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
     this.#gauge("mesh_commits_total", "Commits since the start", () => levels().commits);
-    const depth: Gauge<string> = new Gauge({
+    new Gauge({
       name: "mesh_messages",
       help: "Messages kept, by state: the conservation count",
       labelNames: ["state"],
       registers: [this.#registry],
-      collect: () => {
-        depth.reset();
-        for (const [state, count] of Object.entries(levels().queue)) depth.set({ state }, count);
+      collect() {
+        this.reset();
+        for (const [state, count] of Object.entries(levels().queue)) this.set({ state }, count);
       },
     });
   }
@@ -68,11 +68,13 @@ export class Meters {
   }
 
   #gauge(name: string, help: string, read: () => number): void {
-    const gauge: Gauge<string> = new Gauge({
+    new Gauge({
       name,
       help,
       registers: [this.#registry],
-      collect: () => gauge.set(read()),
+      collect() {
+        this.set(read());
+      },
     });
   }
 }

@@ -242,8 +242,9 @@ export class Directory {
 
   #toPeer(stored: StoredPeer): Peer {
     const { peer_id, name } = stored;
-    const { turn_at, described_at, agent_started, runtime_session_id, ...rest } = stored;
-    const { offline_reason, dropped_at, closed, ...known } = rest;
+    const { turn_at: _at, described_at, agent_started: _since, ...shown } = stored;
+    const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
+    const { dropped_at: _dropped, closed: _closed, ...known } = rest;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
     const now = this.#ground.clock.now();
     const pending = this.#reach.pending(peer_id);

@@ -12,24 +12,7 @@ export function peerRoutes(peers: Peers, directory: Directory, registry: Registr
   const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
   return [
-    route(contracts.registerPeer, async ({ body }) => {
-      const proven = body.birth_certificate && (await registry.check(body.birth_certificate));
-      const proven_peer_id = proven ? proven.peer_id : undefined;
-      const peer_id_claimed = body.peer_id ?? proven_peer_id;
-      const claim = peer_id_claimed === undefined ? body : { ...body, peer_id: peer_id_claimed };
-      const peer = peers.register(claim, { proven_peer_id });
-      const { peer_id, name, circle, role, mesh_session_id } = peer;
-      const birth_certificate = await registry.certify(claimsOf(peer));
-      return {
-        ...OK,
-        peer_id,
-        display_name: name,
-        circle,
-        role,
-        mesh_session_id: mesh_session_id ?? "",
-        birth_certificate,
-      };
-    }),
+    route(contracts.registerPeer, ({ body }) => register(peers, registry, body)),
     route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
     route(contracts.getPeer, ({ params, query }) => directory.record(idOf(params, query))),
     route(contracts.peerByPane, ({ params, query }) => {
@@ -71,4 +54,23 @@ export function peerRoutes(peers: Peers, directory: Directory, registry: Registr
       return OK;
     }),
   ];
+}
+
+/** A certificate names its peer, where the registration itself names none. */
+async function register(peers: Peers, registry: Registry, given: contracts.Registration) {
+  const { birth_certificate: shown } = given;
+  const proven_peer_id = shown ? (await registry.check(shown)).peer_id : undefined;
+  const claimed = given.peer_id ?? proven_peer_id;
+  const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
+  const peer = peers.register(claim, { proven_peer_id });
+  const { peer_id, name, circle, role, mesh_session_id } = peer;
+  return {
+    ...OK,
+    peer_id,
+    display_name: name,
+    circle,
+    role,
+    mesh_session_id: mesh_session_id ?? "",
+    birth_certificate: await registry.certify(claimsOf(peer)),
+  };
 }

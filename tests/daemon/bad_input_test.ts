@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import type { Contract } from "kit/contract.ts";
 import { type ProblemCode, PROBLEMS } from "kit/problem.ts";
 import { routesOf } from "../../daemon/routes.ts";
@@ -28,20 +29,20 @@ const VALUES: readonly unknown[] = [
   ...[[], {}, [null], [[]], { a: 1 }, [1, "a"], { __proto__: null, length: 1e9 }],
 ];
 
-/** Fields that some route takes. */
-const FIELDS = `from_peer to_peer text circle bypass_circle reply_to question reply_delivery origin
-  dry_run correlation_id message reason peer_id timeout_seconds name path machine tmux_session
-  tmux_socket pane_id backend model role turn_state agent_pid parent_pid runtime_session_id
-  birth_certificate metadata provenance source detail terminal description status prompt
-  last_message drain_id delivery_ids exclude surface option_id ref surface_ref initiator
-  parent_runtime_id ephemeral addressable addressable_reason`.split(/\s+/);
+/** The fields that a route's body has. */
+function fieldsOf({ body }: Contract): string[] {
+  if (!body) return [];
+  // The output's side: that of `/ask` lies behind the folding of its keys.
+  const { properties } = z.toJSONSchema(body, { io: "output", unrepresentable: "any" });
+  return Object.keys(properties ?? {});
+}
 
 /** A body that every route in scope takes, so that one wrong field is what is wrong. */
 const WHOLE: Record<string, unknown> = {
   ...{ from_peer: "ada", to_peer: "bob", text: "Hi", correlation_id: "ask-ffffffffffff" },
   ...{ reason: "Busy", peer_id: "bob", name: "eve", path: "/work", backend: "sdk" },
   ...{ description: "x", status: "seen", drain_id: "drain-1", surface: "s", surface_ref: "1" },
-  ...{ timeout_seconds: 0 },
+  ...{ timeout_seconds: 0, runtime_session_id: "s-1" },
 };
 
 const BODIES: readonly (readonly [string, string, ProblemCode])[] = [
@@ -128,15 +129,17 @@ Deno.test("a body that is too large is refused with and without a content-length
 Deno.test("no value in the place of any field is a fault of ours", async () => {
   await using w = await cast();
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
-    for (const field of FIELDS) {
+    const { peer_id, ...same } = WHOLE; // A registration is the same session's, again and again.
+    const whole = contract.path === "/peers" ? same : { ...same, peer_id };
+    const fields = fieldsOf(contract);
+    assert.ok(fields.length > 0 || contract.path === "/peers/:id/touch", contract.path);
+    for (const field of fields) {
       for (const value of VALUES) {
-        const body = JSON.stringify({ ...WHOLE, [field]: value });
+        const body = JSON.stringify({ ...whole, [field]: value });
         const said = `${contract.method} ${contract.path} ${field}: ${JSON.stringify(value)}`;
         await check(contract, await send(w, contract, { body }), said.slice(0, 200));
       }
-      await w.clock.settle();
     }
-    await enter(w, "bob", { path: "/again" });
   }
   assert.deepEqual(w.logged, []);
 });
@@ -154,9 +157,9 @@ Deno.test("keys of every object's prototype are keys like any other", async () =
 Deno.test("no parameter and no query is a fault of ours", async () => {
   await using w = await cast();
   const odd = ["%00", "%ud800", "%ff", "%", "..", "%2e%2e", "%F0%9F%A6%8A", "__proto__", "'"];
-  const keys = "peer_id pane_id max_results limit since cursor unread surface state circle type";
+  const keys = "peer_id pane_id max_results limit since surface state";
   for (const contract of contracts(w)) {
-    for (const value of [...odd, "9".repeat(400), "x".repeat(5000)]) {
+    for (const value of [...odd, "9".repeat(400)]) {
       const path = contract.path.replaceAll(/:\w+/g, value) as `/${string}`;
       for (const key of ["", ...keys.split(" ")]) {
         const asked = { method: contract.method, path: `${path}?${key}=${value}` as const };

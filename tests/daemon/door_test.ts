@@ -166,7 +166,11 @@ Deno.test("health tells what the daemon is, by both its names", async () => {
   const { uptime_seconds, daemon_id, version, schema_version, ...health } =
     await (await w.fetch("/health")).json();
   assert.match(daemon_id, /^dm-[0-9a-f]{12}$/);
-  assert.deepEqual([typeof version, uptime_seconds, typeof schema_version], ["string", 0, "number"]);
+  assert.deepEqual([typeof version, uptime_seconds, typeof schema_version], [
+    "string",
+    0,
+    "number",
+  ]);
   assert.equal(health.capabilities.ask_pull_delivery, true);
   assert.deepEqual([health.status, health.pid, health.peers], ["ok", 1, 0]);
   assert.deepEqual(Object.keys(health.relay), ["status", "url", "last_connected_at", "last_error"]);

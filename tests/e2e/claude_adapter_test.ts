@@ -66,6 +66,8 @@ withLab(import.meta.url, "the native rung reaches an idle session, text unchange
     return asked.length > 0 && asked;
   });
   assert(request?.prompt.includes(parcel(text).framed));
+  await until("the end of the turn", () => claude.isIdle);
+  assert.doesNotMatch(claude.screen, /hook/i, "our hooks are silent, though no daemon is up");
 });
 
 withLab(import.meta.url, "the native rung leaves a draft where it is", async () => {

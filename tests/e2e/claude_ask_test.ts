@@ -158,3 +158,23 @@ withLab(import.meta.url, "an ask outlives a daemon that is killed before the ans
   const prompts = office.lab.model.asked('<peer-message type="ask"');
   assert.equal(prompts.filter(({ results }) => results.length === 0).length, 1, "sent once");
 });
+
+withLab(import.meta.url, "an agent that cleared its conversation is the same peer", async () => {
+  await using office = new Office();
+  await office.setUp();
+  await office.up();
+  const web = await office.hire("web");
+  const api = await office.hire("api");
+  const first = api.session?.sessionId;
+  const peers = async () => (await office.call(listPeers, { query: {} })).peers;
+  const before = await peers();
+  await api.say("/clear");
+  await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  assert((await office.answered()).includes("Port 8080"));
+  const { stages } = await office.trace(id);
+  assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
+  const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();
+  assert.deepEqual(ids(await peers()), ids(before));
+});
