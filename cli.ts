@@ -1,4 +1,4 @@
-/** The table of commands: what is typed, which contract answers it, and how people see the answer. */
+/** The table of commands: what is typed, which contract answers, how people see the answer. */
 
 import { type Clock, systemClock } from "kit/clock.ts";
 import { VERSION } from "kit/version.ts";

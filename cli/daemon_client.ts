@@ -7,7 +7,7 @@ import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
 import { configPath, type Env, readTextOrNothing, statePath } from "../daemon/places.ts";
-import { isAlive } from "../daemon/spawn/processes.ts";
+import { isAlive } from "../daemon/processes.ts";
 
 /** What a daemon writes once it listens (contract 8). */
 const Beacon = z.object({

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Clock } from "kit/clock.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
-import { argumentsOf, isAlive } from "../daemon/spawn/processes.ts";
+import { argumentsOf, isAlive } from "../daemon/processes.ts";
 import {
   type Beacon,
   type Daemon,

@@ -1,4 +1,4 @@
-/** The roles beside the CLI, each loaded only when it is wanted: a hook must not pay for a relay. */
+/** The roles beside the CLI, each loaded only when it is wanted: a hook pays for no relay. */
 
 import type { Env } from "../daemon/places.ts";
 

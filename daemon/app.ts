@@ -8,7 +8,7 @@ import { jsonLog, type Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
-import type { Adapter } from "./agents/adapter.ts";
+import type { Adapter } from "./agents/contract.ts";
 import { Agents, type HookReader } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import type { Config } from "./config.ts";

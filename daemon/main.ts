@@ -3,12 +3,12 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Log } from "kit/log.ts";
-import { agentsOf } from "./agents/outside.ts";
+import { agentsOf } from "./outside.ts";
 import { Daemon, systemGround } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { type Env, readTextOrNothing, statePath } from "./places.ts";
-import { isAlive, parentOf, startOf } from "./spawn/processes.ts";
-import { isAtTerminal } from "./spawn/terminal.ts";
+import { isAlive, parentOf, startOf } from "./processes.ts";
+import { isAtTerminal } from "./terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
 const DRAIN_MS_MAX = 5000;

@@ -1,4 +1,4 @@
-/** Diagnostics: one line of JSON per fact, on stderr. Events are for peers; this is for operators. */
+/** Diagnostics: a line of JSON per fact, on stderr. Events are for peers, this for operators. */
 
 import type { Clock } from "kit/clock.ts";
 

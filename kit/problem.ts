@@ -45,6 +45,7 @@ export const PROBLEMS = {
   reserved_name:        refusal(422, `"{name}" is reserved`, "dashboard, telegram and mcp-… are not for peers", { name: z.string() }),
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
   certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register anew", { reason: z.string() }),
+  unknown_agent:        refusal(404, `No agent "{agent}" has hooks here`, "see `mesh setup --help`", { agent: z.string() }),
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
   unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),
@@ -53,7 +54,6 @@ export const PROBLEMS = {
   not_the_recipient:    refusal(403, "{correlation_id} was asked of another peer", "", { correlation_id: id }),
   not_the_asker:        refusal(403, "{correlation_id} was asked by another peer", "", { correlation_id: id }),
   unknown_option:       refusal(422, `"{option}" is not an option`, "answer one of: {options}", { option: z.string(), options: z.string() }),
-  not_a_question:       refusal(422, "{correlation_id} is a plain ask", "use /ack", { correlation_id: id }),
   illegal_transition:   refusal(409, `A {machine} cannot go on "{on}" from "{from}"`, "the record has moved on; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
   // Delivery.
   queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has taken some", { peer_id: id, waiting: z.number() }),

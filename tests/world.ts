@@ -5,7 +5,7 @@ import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Daemon } from "../daemon/app.ts";
-import type { Adapter } from "../daemon/agents/adapter.ts";
+import type { Adapter } from "../daemon/agents/contract.ts";
 import type { HookReader } from "../daemon/agents/agents.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Clock } from "kit/clock.ts";
 import type { Env } from "../../daemon/places.ts";
-import { isAlive } from "../../daemon/spawn/processes.ts";
+import { isAlive } from "../../daemon/processes.ts";
 import { Failed } from "../command.ts";
 import { type Daemon, findDaemon, readBeacon } from "../daemon_client.ts";
 import { ourselves, tryHealth, untilGone } from "../lifecycle.ts";
@@ -79,7 +79,7 @@ export class Stage {
     return await this.#players.get(name)?.screen() ?? "";
   }
 
-  /** Ends what was started, and only that; answers how many processes, or fails with what is left. */
+  /** Ends what was started, and only that; how many processes, or a failure with what is left. */
   async leave(): Promise<number> {
     try {
       if (existsSync(this.#socket)) await this.#tmux("kill-server");

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Held } from "../delivery/contract.ts";
 import type { Offline, Registration, Transport, Turn } from "../peers/contract.ts";
-import type { Adapter, Addressee, Parcel, Rung } from "./adapter.ts";
+import type { Adapter, Addressee, Parcel, Rung } from "./contract.ts";
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -111,7 +111,7 @@ export class Agents {
   hook(backend: string, payload: unknown, facts: HookFacts): () => Record<string, unknown> {
     const { db } = this.#ground;
     const reader = this.#needs.hooks[backend];
-    if (!reader) throw new Problem("not_found", { method: "POST", path: `/hooks/${backend}` });
+    if (!reader) throw new Problem("unknown_agent", { agent: backend });
     const report = reader.read(payload);
     return db.transact(() => {
       const peer_id = this.#peerOf(backend, report, facts);

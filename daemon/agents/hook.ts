@@ -2,7 +2,7 @@
 
 import { systemClock } from "kit/clock.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
-import { isAlive } from "../spawn/processes.ts";
+import { isAlive } from "../processes.ts";
 
 /** Everything together: start, reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;

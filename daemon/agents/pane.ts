@@ -9,9 +9,9 @@ import {
   isAlive,
   isDescendant,
   isStopped,
-} from "../spawn/processes.ts";
-import { commandLine, type Failure, type Tmux, type Tmuxes } from "../spawn/tmux.ts";
-import type { Addressee, Parcel, Readiness, Receipt, Rung } from "./adapter.ts";
+} from "../processes.ts";
+import { commandLine, type Failure, type Tmux, type Tmuxes } from "../tmux.ts";
+import type { Addressee, Parcel, Readiness, Receipt, Rung } from "./contract.ts";
 import { DIALOG_PATTERN, dialogRow, plain, type Screen, type View } from "./screens.ts";
 
 /** Between paste and Enter: the shortest that all five agents took at all sizes (agents 2.0). */

@@ -1,23 +1,9 @@
 /** Where agents' hooks post what they saw. */
 
-import { z } from "zod";
-import { contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
 import type { Agents, HookFacts } from "./agents.ts";
-
-export const postHook = contract({
-  id: "agents.hook",
-  method: "POST",
-  path: "/hooks/:agent",
-  summary: "One hook event of an agent, in the agent's own form",
-  who: "peer",
-  token: "open",
-  params: z.object({ agent: z.string() }),
-  body: z.looseObject({}),
-  returns: z.looseObject({}),
-  fails: ["unauthorized", "not_found"],
-});
+import { postHook } from "./contract.ts";
 
 export interface HookDoors {
   /** Whether this is the token that hooks bear. */

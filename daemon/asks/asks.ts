@@ -6,7 +6,9 @@ import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {
+  type AckAsk,
   type Ask,
+  type DeclineAsk,
   type OpenAsk,
   PENDING,
   type Question,
@@ -156,14 +158,7 @@ export class Asks {
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
-  ack(
-    { correlation_id, message, from_peer }: {
-      correlation_id: string;
-      message?: string | undefined;
-      from_peer?: string | undefined;
-    },
-    { proven_human }: Manner,
-  ): CloseReason {
+  ack({ correlation_id, message, from_peer }: AckAsk, { proven_human }: Manner): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
@@ -184,11 +179,7 @@ export class Asks {
 
   /** Closes an unhandled ask; the reason goes to the asker. */
   decline(
-    { correlation_id, reason, from_peer }: {
-      correlation_id: string;
-      reason: string;
-      from_peer?: string | undefined;
-    },
+    { correlation_id, reason, from_peer }: DeclineAsk,
     { proven_human }: Manner,
   ): CloseReason {
     const { db } = this.#ground;

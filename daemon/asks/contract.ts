@@ -194,6 +194,7 @@ export const ackAsk = contract({
     "ambiguous_peer",
   ],
 });
+export type AckAsk = z.output<typeof ackAsk.body>;
 
 export const declineAsk = contract({
   id: "asks.decline",
@@ -209,6 +210,7 @@ export const declineAsk = contract({
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
   fails: ["unknown_ask", "not_the_recipient", "already_closed", "ambiguous_peer"],
 });
+export type DeclineAsk = z.output<typeof declineAsk.body>;
 
 export const cancelAsk = contract({
   id: "asks.cancel",

@@ -19,7 +19,7 @@ export const askMachine = machine("ask", [
 export type AskState = StateOf<typeof askMachine>;
 export type AskEvent = EventOf<typeof askMachine>;
 
-/** Each close reason, with the event that leads there and the outcome it stands for (contract 2). */
+/** Each close reason, the event that leads there and the outcome it stands for (contract 2). */
 // deno-fmt-ignore
 export const CLOSINGS = {
   // reason               on             outcome

@@ -1,7 +1,7 @@
 /** Carries what waits to agents without a socket: rung by rung, one message a peer at a time. */
 
 import type { Ground } from "kit/ground.ts";
-import type { Addressee, Parcel, Receipt, Rung } from "../agents/adapter.ts";
+import type { Addressee, Parcel, Receipt, Rung } from "../agents/contract.ts";
 import { frame, proofId } from "./framing.ts";
 import * as ledger from "./ledger.ts";
 import type { Held } from "./contract.ts";

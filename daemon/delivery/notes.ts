@@ -77,7 +77,7 @@ export class Notes {
     });
   }
 
-  /** To every agent and orchestrator of the sender's circle, or of the one given; never the human. */
+  /** To the agents and orchestrators of the sender's circle, or of the one given; no human. */
   broadcast(body: Broadcast, manner: Manner) {
     const { db, events } = this.#ground;
     const { directory } = this.#needs;

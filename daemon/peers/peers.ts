@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Addressee } from "../agents/adapter.ts";
+import type { Addressee } from "../agents/contract.ts";
 import type { Address, Offline, Provenance, Registration, Turn } from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";

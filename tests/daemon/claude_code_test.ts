@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { FakeClock, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/adapter.ts";
+import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
 import { isProved, nativeRung } from "../../daemon/agents/claude_code/native.ts";
 import { sessionAbove, sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { claudeScreen } from "../../daemon/agents/screens.ts";
-import { startOf } from "../../daemon/spawn/processes.ts";
+import { startOf } from "../../daemon/processes.ts";
 import { silent, until } from "./terminal.ts";
 
 function golden(path: string): string {

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/adapter.ts";
+import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { genericAdapter } from "../../daemon/agents/generic/generic.ts";
 import type { PaneOptions } from "../../daemon/agents/pane.ts";
 import { claudeScreen, genericScreen, type View } from "../../daemon/agents/screens.ts";
-import { foregroundOf, startOf } from "../../daemon/spawn/processes.ts";
+import { foregroundOf, startOf } from "../../daemon/processes.ts";
 import { silent, type Terminal, until, withTmux } from "./terminal.ts";
 
 const ID = "ask-3f9c04d1a2b7";

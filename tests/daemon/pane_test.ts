@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel, Receipt } from "../../daemon/agents/adapter.ts";
+import type { Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
 import { type PaneOptions, paneRung } from "../../daemon/agents/pane.ts";
 import { claudeScreen } from "../../daemon/agents/screens.ts";
-import { isAlive, startOf } from "../../daemon/spawn/processes.ts";
+import { isAlive, startOf } from "../../daemon/processes.ts";
 import { Agent, recorder, silent, type Terminal, until, untilNow, withTmux } from "./terminal.ts";
 
 const ID = "ask-3f9c04d1a2b7";

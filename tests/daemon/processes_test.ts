@@ -11,7 +11,7 @@ import {
   isStopped,
   parentOf,
   startOf,
-} from "../../daemon/spawn/processes.ts";
+} from "../../daemon/processes.ts";
 import { until, withTmux } from "./terminal.ts";
 
 /** A pid that no Linux or macOS kernel hands out. */

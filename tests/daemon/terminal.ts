@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { isAlive } from "../../daemon/spawn/processes.ts";
-import { Tmuxes } from "../../daemon/spawn/tmux.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import { Tmuxes } from "../../daemon/tmux.ts";
 
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;

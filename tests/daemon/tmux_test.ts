@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
-import { quote, Tmux } from "../../daemon/spawn/tmux.ts";
+import { quote, Tmux } from "../../daemon/tmux.ts";
 import { recorder, silent, type Terminal, until, withTmux } from "./terminal.ts";
 
 const AWKWARD = [

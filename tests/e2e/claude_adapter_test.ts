@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/adapter.ts";
+import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { claudeCodeAdapter } from "../../daemon/agents/claude_code/claude_code.ts";
-import { startOf } from "../../daemon/spawn/processes.ts";
-import { Tmuxes } from "../../daemon/spawn/tmux.ts";
+import { startOf } from "../../daemon/processes.ts";
+import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
 import { type Claude, Lab, until, withLab } from "./lab.ts";
 

@@ -9,7 +9,7 @@ import { configDir, type Session, sessionOf } from "../../daemon/agents/claude_c
 import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { meshCommand } from "../../daemon/agents/setup_command.ts";
-import { isAlive } from "../../daemon/spawn/processes.ts";
+import { isAlive } from "../../daemon/processes.ts";
 import { Model, type Rule } from "./model.ts";
 
 const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;

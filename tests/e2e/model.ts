@@ -1,4 +1,4 @@
-/** A scripted model behind Anthropic's Messages interface: real agents take real turns against it. */
+/** A scripted model behind Anthropic's Messages interface: real agents take real turns on it. */
 
 import { z } from "zod";
 import { systemClock } from "kit/clock.ts";

@@ -2,9 +2,9 @@
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { isAlive } from "../../spawn/processes.ts";
-import type { Tmuxes } from "../../spawn/tmux.ts";
-import type { Adapter, Addressee, Sighting } from "../adapter.ts";
+import { isAlive } from "../../processes.ts";
+import type { Tmuxes } from "../../tmux.ts";
+import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { paneRung } from "../pane.ts";
 import { claudeScreen } from "../screens.ts";
 import { nativeRung } from "./native.ts";

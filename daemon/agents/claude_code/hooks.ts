@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { invalidRequest } from "kit/problem.ts";
-import type { Addressee } from "../adapter.ts";
+import type { Addressee } from "../contract.ts";
 
 const common = {
   session_id: z.string().min(1),

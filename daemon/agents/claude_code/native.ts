@@ -2,8 +2,8 @@
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { isStopped } from "../../spawn/processes.ts";
-import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
+import { isStopped } from "../../processes.ts";
+import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
 import { peerToken, type Session, sessionFor } from "./registry.ts";
 
 /** A local socket connects at once, or its owner has stopped taking connections. */

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { z } from "zod";
-import { isAlive, parentOf } from "../../spawn/processes.ts";
-import type { Addressee } from "../adapter.ts";
+import { isAlive, parentOf } from "../../processes.ts";
+import type { Addressee } from "../contract.ts";
 
 /** How far a caller may stand below its session: a server, behind a launcher or two. */
 const GENERATIONS_MAX = 16;

@@ -1,8 +1,8 @@
 /** Any program that reads lines in a tmux pane: no hooks, no dialogs of its own, no proof. */
 
-import type { Pane, Tmuxes } from "../../spawn/tmux.ts";
-import { isAlive } from "../../spawn/processes.ts";
-import type { Adapter, Addressee, Sighting } from "../adapter.ts";
+import type { Pane, Tmuxes } from "../../tmux.ts";
+import { isAlive } from "../../processes.ts";
+import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
 import { genericScreen } from "../screens.ts";
 

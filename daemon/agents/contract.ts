@@ -1,5 +1,7 @@
 /** What the house asks of an adapter: how to reach one kind of agent, and what to believe of it. */
 
+import { z } from "zod";
+import { contract } from "kit/contract.ts";
 import type { Backend } from "../peers/contract.ts";
 
 /** A registered agent, as far as a rung needs to know it. */
@@ -70,3 +72,16 @@ export interface Adapter {
   /** What can be observed now; undefined when nothing can. */
   sight(peer: Addressee): Promise<Sighting | undefined>;
 }
+
+export const postHook = contract({
+  id: "agents.hook",
+  method: "POST",
+  path: "/hooks/:agent",
+  summary: "One hook event of an agent, in the agent's own form",
+  who: "peer",
+  token: "open",
+  params: z.object({ agent: z.string() }),
+  body: z.looseObject({}),
+  returns: z.looseObject({}),
+  fails: ["unknown_agent"],
+});

@@ -1,4 +1,4 @@
-/** Whether a request came from a person at a terminal: what the kernel says, not what a header does. */
+/** Whether a request came from a person at a terminal: the kernel says so, not a header. */
 
 import { isDescendant } from "./processes.ts";
 

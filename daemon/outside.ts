@@ -3,12 +3,12 @@
 import { join } from "node:path";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { Tmuxes } from "../spawn/tmux.ts";
-import type { Adapter } from "./adapter.ts";
-import type { HookReader } from "./agents.ts";
-import { claudeCodeAdapter } from "./claude_code/claude_code.ts";
-import { claudeCodeHooks } from "./claude_code/hooks.ts";
-import { genericAdapter } from "./generic/generic.ts";
+import { Tmuxes } from "./tmux.ts";
+import type { Adapter } from "./agents/contract.ts";
+import type { HookReader } from "./agents/agents.ts";
+import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
+import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
+import { genericAdapter } from "./agents/generic/generic.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
