@@ -58,11 +58,12 @@ function toRegistration(
   },
 ): Registration {
   const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
+  const role = surface ? "service" : connect.role;
   return {
     name: display_name,
     backend,
     path,
-    role: surface ? "service" : connect.role,
+    ...(role && { role }),
     ...(circle && { circle }),
     ...(peer_id && { peer_id }),
     ...(agent_pid && { agent_pid }),

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
-import { Role, TurnState } from "../../peers/contract.ts";
+import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
@@ -15,7 +15,7 @@ export const Connect = z.object({
   circle: Name.optional(),
   backend: z.string(),
   path: z.string().max(4096).optional(),
-  role: Role.default("agent"),
+  role: Role.optional(),
   peer_id: z.string().optional(),
   birth_certificate: z.string().optional(),
   agent_pid: z.number().int().positive().optional(),
@@ -23,7 +23,7 @@ export const Connect = z.object({
   /** Capabilities that we do not know are a newer client's, and are ignored. */
   capabilities: z.array(z.string()).default([]),
   model: z.string().max(255).optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  metadata: GivenMetadata.optional(),
 });
 export type Connect = z.output<typeof Connect>;
 

@@ -68,7 +68,7 @@ export class Wire {
   /** One frame of text from the client. */
   receive(text: string): void {
     if (text.length > FRAME_BYTES_MAX) return this.correct("The frame is larger than 1 MiB");
-    if (this.#greeted === "yes") return receive(this, text);
+    if (this.#greeted === "yes") return this.#guard(() => receive(this, text));
     if (this.#greeted === "no") return this.#begin(text);
     if (this.#early.length < EARLY_FRAMES_MAX) this.#early.push(text);
     else this.#end("too_many_bad_frames");
@@ -77,8 +77,9 @@ export class Wire {
   /** The socket is gone, whoever closed it. */
   closed(): void {
     this.#closed = true;
-    if (this.#session) this.#needs.detach(this.#session);
+    const session = this.#session;
     this.#session = undefined;
+    if (session) this.#guard(() => this.#needs.detach(session));
   }
 
   /** Answers a frame that cannot be taken; the socket stays open. */
@@ -111,6 +112,16 @@ export class Wire {
       this.#say({ type: "result", request_id, ...answer });
     } catch (fault) {
       this.#say({ type: "result", request_id, ...this.#explain(fault) });
+    }
+  }
+
+  /** A fault while a frame is taken is told to its sender; it ends neither socket nor process. */
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (fault) {
+      const { error, detail } = this.#explain(fault);
+      this.#say({ type: "error", error, detail });
     }
   }
 
