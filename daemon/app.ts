@@ -27,6 +27,7 @@ import { Inbox } from "./inbox/inbox.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
+import type { Numbers } from "./numbers.ts";
 import type { Processes } from "./peers/admission.ts";
 import { Registry } from "./peers/certificate.ts";
 import { Directory } from "./peers/directory.ts";
@@ -47,6 +48,8 @@ export interface Outside {
   readonly ids: Ids;
   readonly log: Log;
   readonly machine: string;
+  /** Ids of messages, by the daemon's own key. */
+  numbers(key: string): Numbers;
   readonly processes: Processes & { parentOf(pid: number): number | undefined };
   readonly pid: number;
   adapters(): readonly Adapter[];
@@ -81,6 +84,7 @@ export class Daemon implements AsyncDisposable {
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
   /** Calls a contract in this very process, as the operator. */
   readonly call: Call;
+  readonly #numbers: Numbers;
   readonly #ending = new AbortController();
   #dashboards = 0;
   /** The port that is listened on, once it is known. */
@@ -95,6 +99,8 @@ export class Daemon implements AsyncDisposable {
     this.ground = { db, events, clock, ids, log };
     this.started_at = clock.now();
     this.identity = readIdentity(db, ids);
+    this.#numbers = outside.numbers(this.identity.number_key);
+    db.define("seq_of", (ident) => this.#numbers.seq(String(ident)));
     this.registry = new Registry(this.identity.certificate_key, clock);
     this.meters = new Meters(() => this.#levels());
     this.directory = this.#openDirectory();
@@ -259,6 +265,7 @@ export class Daemon implements AsyncDisposable {
   #openDelivery(steps: Steps): Delivery {
     const parts = { steps, sockets: this.sockets, courier: this.courier };
     return new Delivery(this.ground, parts, {
+      numbers: this.#numbers,
       queue: {
         ttl_ms: this.config["daemon.queue.ttl_seconds"] * 1000,
         max_per_peer: this.config["daemon.queue.max_per_peer"],

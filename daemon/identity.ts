@@ -11,6 +11,8 @@ export interface Identity {
   readonly daemon_id: string;
   /** Signs birth certificates. */
   readonly certificate_key: string;
+  /** Shuffles the ids of messages. */
+  readonly number_key: string;
   /** What hooks bear: good for posting what they saw, and for nothing else. */
   readonly hook_token: string;
 }
@@ -21,6 +23,7 @@ export function readIdentity(db: Database, ids: Ids): Identity {
   return db.transactNow(() => ({
     daemon_id: keep(db, "daemon_id", () => ids.next("dm")),
     certificate_key: keep(db, "certificate_key", () => ids.secret(SECRET_BYTES)),
+    number_key: keep(db, "number_key", () => ids.secret(SECRET_BYTES)),
     hook_token: keep(db, "hook_token", () => ids.secret(SECRET_BYTES)),
   }));
 }

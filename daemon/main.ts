@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Log } from "kit/log.ts";
+import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { Daemon, systemGround } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -39,6 +40,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   await using daemon: Daemon = new Daemon(config, join(state, "mesh.db"), {
     ...{ clock, ids, log },
     machine: hostname(),
+    numbers: keyedNumbers,
     pid: Deno.pid,
     processes: { startOf, isAlive, parentOf },
     adapters: () => agents.adapters,

@@ -5,7 +5,8 @@
  * every step of a delivery is a column, so that an ask costs two inserts (architecture 4). What
  * every message passes through has indexes by number or instant alone: a commit writes the pages
  * that it touched, and those of a rising key are few.
- * `ident` is the 12 hex digits that all ids of the row share: `ask-…`, `qd-…`, `notif-…`.
+ * `ident` is the 12 hex digits that all ids of the row share (`ask-…`, `qd-…`, `notif-…`): its `seq`,
+ * permuted by a key of the daemon, so that a row is found by its key, without an index more.
  */
 export const migrations: readonly string[] = [
   `
@@ -58,8 +59,8 @@ export const migrations: readonly string[] = [
   create index peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 
   create table messages (
-    seq integer primary key,
-    ident text not null unique,
+    seq integer primary key autoincrement,
+    ident text not null,
     kind text not null check (kind in ('ask', 'notify', 'broadcast', 'ack', 'inbox_item')),
     correlation_id text,
     item_id text,

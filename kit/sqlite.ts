@@ -1,6 +1,11 @@
 /** SQLite with group commit: a savepoint a verb, one commit a turn of the loop, effects after it. */
 
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import {
+  DatabaseSync,
+  type SQLInputValue,
+  type SQLOutputValue,
+  type StatementSync,
+} from "node:sqlite";
 import type { z } from "zod";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
@@ -60,6 +65,11 @@ export class Database implements Disposable {
        pragma temp_store = memory; pragma cache_size = -16384`,
     );
     this.#migrate(migrations);
+  }
+
+  /** Gives SQL a function of ours: of its arguments only, or indexes and plans would lie. */
+  define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
+    this.#sqlite.function(name, { deterministic: true }, work);
   }
 
   /** Runs one statement; the number of rows that it changed. */

@@ -9,6 +9,7 @@ import type { Adapter } from "../daemon/agents/contract.ts";
 import type { HookReader } from "../daemon/agents/agents.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
+import { plainNumbers } from "../daemon/numbers.ts";
 import { wire } from "../daemon/routes.ts";
 
 /** The processes of a world: alive until a test ends them. */
@@ -70,6 +71,7 @@ export function world(options: WorldOptions = {}) {
     ids: options.ids ?? countingIds(),
     log,
     machine: "here",
+    numbers: () => plainNumbers,
     pid: 1,
     processes,
     adapters: () => options.adapters ?? [],

@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Numbers } from "../numbers.ts";
 import type { Address } from "../peers/contract.ts";
 import type { Delivery as Record, Held, Kind, Opening, Voice } from "./contract.ts";
 import type { Courier } from "./courier.ts";
@@ -38,6 +39,7 @@ export interface Draft {
 }
 
 export interface DeliveryNeeds {
+  readonly numbers: Numbers;
   readonly queue: { readonly ttl_ms: number; readonly max_per_peer: number };
   /** A message of an ask could not be carried at all: its asker is told. */
   undeliverable(message: Held): void;
@@ -46,24 +48,13 @@ export interface DeliveryNeeds {
 /** Ends of an ask that its recipient brought about. */
 const ANSWERS: ReadonlySet<string> = new Set(["ack", "ack_with_msg", "answered", "declined"]);
 
-const PREFIX: { [K in Kind]: string } = {
-  ask: "ask",
-  notify: "notif",
-  broadcast: "qd",
-  ack: "qd",
-  inbox_item: "qd",
-};
-
-/** Collisions of 48 random bits that are borne before we believe in a fault. */
-const DRAWS_MAX = 5;
-const UNIQUE_VIOLATED = 2067;
-
 export class Delivery {
   readonly #ground: Ground;
   readonly #steps: Steps;
   readonly #sockets: Sockets;
   readonly #courier: Courier;
   readonly #needs: DeliveryNeeds;
+  #last_seq: number;
 
   constructor(
     ground: Ground,
@@ -75,6 +66,7 @@ export class Delivery {
     this.#sockets = parts.sockets;
     this.#courier = parts.courier;
     this.#needs = needs;
+    this.#last_seq = ledger.lastSeq(ground.db);
   }
 
   /**
@@ -270,30 +262,25 @@ export class Delivery {
     throw new Problem("queue_full", { peer_id: to.peer_id, waiting });
   }
 
-  /** Writes a message down with fresh ids; a collision draws again (contract 1). */
   #write(draft: Draft, session: Session | undefined): Held {
-    for (let draw = 1;; draw++) {
-      const message = this.#compose(draft, session);
-      try {
-        const seq = ledger.insert(this.#ground.db, message, draft.opening);
-        return { ...message, seq };
-      } catch (fault) {
-        const { errcode } = fault as { errcode?: number };
-        if (errcode !== UNIQUE_VIOLATED || draw === DRAWS_MAX) throw fault;
-      }
-    }
+    const message = this.#compose(draft, session);
+    ledger.insert(this.#ground.db, message, draft.opening);
+    return message;
   }
 
-  #compose(draft: Draft, session: Session | undefined): Omit<Held, "seq"> {
+  /** A number that a refused verb has drawn is not given again. */
+  #compose(draft: Draft, session: Session | undefined): Held {
     const { ids, clock } = this.#ground;
     const now = clock.now();
     const { kind, from, to, opening } = draft;
-    const id = ids.next(PREFIX[kind]);
+    const seq = ++this.#last_seq;
+    const ident = this.#needs.numbers.ident(seq);
     const taken = to.role === "human"; // The inbox is the receiver, and it has it.
     return {
-      delivery_id: kind === "ask" ? `qd-${ledger.identOf(id)}` : id,
+      seq,
+      delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
       kind,
-      correlation_id: kind === "ask" ? id : draft.correlation_id ?? null,
+      correlation_id: kind === "ask" ? `ask-${ident}` : draft.correlation_id ?? null,
       item_id: draft.item_id ?? null,
       from_peer_id: from.peer_id,
       from_peer_name: from.name,

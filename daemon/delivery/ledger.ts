@@ -1,4 +1,4 @@
-/** SQL of the ledger, the one table of messages: what was said, how it travelled, what came of it. */
+/** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
 
 import { z } from "zod";
 import { rowOf } from "kit/rows.ts";
@@ -22,26 +22,29 @@ const ASK = `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to
   created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
   from messages`;
 
+/** A row by its ident, which is its number in disguise: found by its key, without an index. */
+const BY_IDENT = `seq = seq_of(:ident) and ident = :ident`;
+
 /** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
 }
 
 const INSERT = `insert into messages
-  (ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name,
+  (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name,
    circle, text, attachments, voice, reply_to, question, traceparent, state, rung, repeatable,
    attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
    ask_state, reply_delivery, origin, parent_id, routing)
   values
-  (:ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
+  (:seq, :ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
    :to_peer_name, :circle, :text, :attachments, :voice, :reply_to, :question, :traceparent, :state,
    :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
    :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
 
-/** Writes a message down; its number in the ledger. */
-export function insert(db: Database, message: Omit<Held, "seq">, opening?: Opening): number {
+export function insert(db: Database, message: Held, opening?: Opening): void {
   const { origin = null, parent_id = null, routing = null } = opening ?? {};
-  return db.insert(INSERT, {
+  db.insert(INSERT, {
+    seq: message.seq,
     ident: identOf(message.delivery_id),
     kind: message.kind,
     correlation_id: message.correlation_id,
@@ -75,8 +78,15 @@ export function insert(db: Database, message: Omit<Held, "seq">, opening?: Openi
   });
 }
 
+const Last = z.object({ seq: z.number() });
+
+/** The highest number that was ever given, whatever has been forgotten since. */
+export function lastSeq(db: Database): number {
+  return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
+}
+
 export function held(db: Database, delivery_id: string): Held | undefined {
-  return db.get(HeldRow, `${HELD} where ident = :ident`, { ident: identOf(delivery_id) });
+  return db.get(HeldRow, `${HELD} where ${BY_IDENT}`, { ident: identOf(delivery_id) });
 }
 
 export function heldBySeq(db: Database, seq: number): Held | undefined {
@@ -87,7 +97,7 @@ const Step = z.object({ seq: z.number(), to_peer_id: z.string(), state: Delivery
 
 /** The little that a receipt needs to know. */
 export function stateOf(db: Database, delivery_id: string) {
-  return db.get(Step, "select seq, to_peer_id, state from messages where ident = :ident", {
+  return db.get(Step, `select seq, to_peer_id, state from messages where ${BY_IDENT}`, {
     ident: identOf(delivery_id),
   });
 }
@@ -342,7 +352,7 @@ export function notes(db: Database, ident: string) {
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.
 
 export function ask(db: Database, correlation_id: string): Ask | undefined {
-  return db.get(AskRow, `${ASK} where ident = :ident and kind = 'ask'`, {
+  return db.get(AskRow, `${ASK} where ${BY_IDENT} and kind = 'ask'`, {
     ident: correlation_id.startsWith("ask-") ? identOf(correlation_id) : "",
   });
 }
@@ -407,7 +417,7 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
     `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
        reply = :reply, reply_attachments = :reply_attachments, answer = :answer,
        responder = :responder, closed_at = :at
-     where ident = :ident`,
+     where ${BY_IDENT}`,
     {
       ident: identOf(closed.correlation_id),
       close_reason: closed.close_reason,
@@ -422,7 +432,7 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
 }
 
 export function pull(db: Database, correlation_id: string): void {
-  db.run("update messages set reply_delivery = 'pull' where ident = :ident", {
+  db.run(`update messages set reply_delivery = 'pull' where ${BY_IDENT}`, {
     ident: identOf(correlation_id),
   });
 }

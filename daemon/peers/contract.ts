@@ -32,7 +32,10 @@ export const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsa
 const METADATA_BYTES_MAX = 65_536;
 /** What a runtime says of itself: small enough to be read with every record. */
 const Metadata = z.record(z.string(), z.unknown());
-export const GivenMetadata = Metadata.refine(isSmall, `Longer than ${METADATA_BYTES_MAX} bytes as JSON`);
+export const GivenMetadata = Metadata.refine(
+  isSmall,
+  `Longer than ${METADATA_BYTES_MAX} bytes as JSON`,
+);
 const maybe = z.string().nullable();
 
 /** The peer record (specification 2, contract 2). */

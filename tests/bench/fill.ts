@@ -1,18 +1,23 @@
 /** Fills a daemon's database with copies of what is queued in it, while no daemon runs. */
 
 import { DatabaseSync } from "node:sqlite";
+import { keyedNumbers } from "../../daemon/numbers.ts";
 
 const OWN = ["seq", "ident"];
 
 export function fill(path: string, count: number): void {
   using db = new DatabaseSync(path);
+  const key = db.prepare("select value from meta where key = 'number_key'").get()?.["value"];
+  const numbers = keyedNumbers(String(key));
+  db.function("ident_of", (seq) => numbers.ident(Number(seq)));
   const columns = db.prepare("pragma table_info(messages)").all()
     .map(({ name }) => String(name)).filter((name) => !OWN.includes(name)).join(", ");
   db.prepare(
     `with recursive copy (number) as
        (select 1 union all select number + 1 from copy where number < ?1)
-     insert into messages (ident, ${columns})
-     select lower(hex(randomblob(6))), ${columns} from copy
+     insert into messages (seq, ident, ${columns})
+     select top + number, ident_of(top + number), ${columns} from copy
+     join (select max(seq) as top from messages)
      join messages on seq = 1 + (number % (select min(20, count(*)) from messages))`,
   ).run(count);
 }

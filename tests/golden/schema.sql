@@ -26,8 +26,8 @@ CREATE TABLE inbox_items (
 ) strict;
 
 CREATE TABLE messages (
-  seq integer primary key,
-  ident text not null unique,
+  seq integer primary key autoincrement,
+  ident text not null,
   kind text not null check (kind in ('ask', 'notify', 'broadcast', 'ack', 'inbox_item')),
   correlation_id text,
   item_id text,
