@@ -178,6 +178,8 @@ const ASK_COMMANDS: readonly Command[] = [
 
 async function ask(session: Session, words: Words): Promise<number> {
   const { terminal } = session;
+  // Read before anything is sent: wrong usage asks nobody.
+  words.number("timeout");
   const text = await session.said(words.text("text"));
   const { peer } = await session.sender(words);
   const opened = await session.call(openAsk, {

@@ -16,6 +16,7 @@ export const ROLES = {
  * block an agent (contract 7). The others do when nothing follows; `--help` is the CLI's.
  */
 export function roleOf([first = "", ...rest]: readonly string[]): Role | undefined {
-  if (first !== "hook" && rest.length > 0) return undefined;
+  const helped = rest.length === 1 && (rest[0] === "--help" || rest[0] === "-h");
+  if (helped || (first !== "hook" && rest.length > 0)) return undefined;
   return new Map<string, Role>(Object.entries(ROLES)).get(first);
 }

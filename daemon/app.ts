@@ -1,10 +1,10 @@
 /** The composition root: the one place that knows every room. */
 
 import { type Call, client } from "kit/client.ts";
-import { type Clock, type Ids, randomIds, systemClock } from "kit/clock.ts";
+import type { Clock, Ids } from "kit/clock.ts";
 import { EventLog, type MeshEvent } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
-import { jsonLog, type Log } from "kit/log.ts";
+import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
@@ -12,13 +12,13 @@ import type { Adapter } from "./agents/contract.ts";
 import { Agents, type HookReader } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import type { Config } from "./config.ts";
-import { Courier } from "./delivery/courier.ts";
+import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
-import { frame } from "./delivery/framing.ts";
-import * as ledger from "./delivery/ledger.ts";
+import { frame } from "./delivery/ladder/framing.ts";
+import * as ledger from "./delivery/ledger/ledger.ts";
 import { Notes } from "./delivery/notes.ts";
-import { Steps } from "./delivery/steps.ts";
+import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
 import { Gate } from "./door.ts";
 import { Meters } from "./events/meters.ts";
@@ -259,6 +259,10 @@ export class Daemon implements AsyncDisposable {
       },
       connected: (peer_id) => this.sockets.of(peer_id) !== undefined,
       delivered: (peer_id) => this.peers.delivered(peer_id),
+      mayWait: (peer_id) => {
+        const { status, addressable } = this.directory.resolve(peer_id);
+        return status !== "retired" && Boolean(addressable);
+      },
     });
   }
 
@@ -389,11 +393,4 @@ export class Daemon implements AsyncDisposable {
       return client(base, (request) => this.fetch(request), headers)(contract, given);
     };
   }
-}
-
-/** What production stands on; the process's own parts are added by `main.ts`. */
-export function systemGround(): Pick<Outside, "clock" | "ids" | "log"> {
-  const encoder = new TextEncoder();
-  const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
-  return { clock: systemClock, ids: randomIds, log: jsonLog(systemClock, "info", write) };
 }

@@ -37,7 +37,7 @@ export type Config = Read<typeof SETTINGS>;
 export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
   const path = configPath(env);
   const file = parseFile(path, readFile(path) ?? "");
-  const said: Said = { file, file_name: path, env, parse: (text) => parseYaml(text) };
+  const said: Said = { file, file_name: path, env, parse: parseWord };
   return readSettings(SETTINGS, said, openToAll);
 }
 
@@ -49,6 +49,16 @@ function openToAll(config: Partial<Config>): string[] {
     `daemon.host: found "${host}" without daemon.auth_token; ` +
     "allowed: a loopback address, or a token beside it",
   ];
+}
+
+/** No number among the settings has more digits; a token or a name may. */
+const NUMBER_MAX = 999_999_999;
+
+/** One value of the environment: a number, a flag or a list where it reads as one, else a text. */
+function parseWord(text: string): unknown {
+  const value: unknown = parseYaml(text);
+  const number = typeof value === "number" && value <= NUMBER_MAX && String(value) === text;
+  return number || typeof value === "boolean" || Array.isArray(value) ? value : text;
 }
 
 function parseFile(path: string, text: string): unknown {

@@ -65,10 +65,11 @@ export class Gate {
   }
 
   #isOurs(host: string): boolean {
-    const { allowed_hosts, port } = this.#options;
+    const { allowed_hosts, port, host: own_host } = this.#options;
     const name = nameOf(host);
     if (allowed_hosts.some((allowed) => allowed === host || allowed === name)) return true;
-    const own = name === this.#options.host || isLoopback(name);
+    // In a URL the brackets of an IPv6 address belong to the name; in the settings they do not.
+    const own = [own_host, `[${own_host}]`].includes(name) || isLoopback(name);
     const expected = port();
     return own && (expected === undefined || portOf(host) === expected);
   }

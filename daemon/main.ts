@@ -2,10 +2,11 @@
 
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Log } from "kit/log.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
+import { jsonLog, type Log } from "kit/log.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
-import { Daemon, systemGround } from "./app.ts";
+import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { type Env, readTextOrNothing, statePath } from "./places.ts";
 import { isAlive, parentOf, startOf } from "./processes.ts";
@@ -35,7 +36,7 @@ export async function runDaemon(env: Env): Promise<number> {
 }
 
 async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
-  const { clock, ids, log } = systemGround();
+  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", writeLine)];
   await using agents = agentsOf({ clock, ids, log, state, env });
   await using daemon: Daemon = new Daemon(config, join(state, "mesh.db"), {
     ...{ clock, ids, log },
@@ -84,8 +85,12 @@ function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.
       },
     }, (request, { remoteAddr }) => daemon.fetch(request, remoteAddr));
   } catch (fault) {
-    if (!(fault instanceof Deno.errors.AddrInUse)) throw fault;
-    return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
+    if (fault instanceof Deno.errors.AddrInUse) {
+      return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
+    }
+    // Whatever else it is, the settings name an address that this machine cannot listen on.
+    const why = fault instanceof Error ? fault.message : String(fault);
+    return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
 }
 
@@ -129,6 +134,10 @@ function writePrivately(path: string, text: string): void {
 }
 
 function say(sentence: string, code: number): number {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
+  writeLine(sentence);
   return code;
+}
+
+function writeLine(line: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 }

@@ -121,7 +121,7 @@ export const migrations: readonly string[] = [
   create index messages_watched on messages (sent_at) where watched = 1;
   create index messages_unproved on messages (to_peer_id, seq) where unproved = 1;
   create index messages_expiring on messages (expires_at)
-    where expires_at > 0 and (state = 'queued' or under_way = 1);
+    where expires_at > 0 and state = 'queued';
   create index messages_closed on messages (closed_at) where closed_at is not null;
 
   create table stages (

@@ -15,7 +15,7 @@ const ROUNDS = 6;
 const IDENT = /^[0-9a-f]{12}$/;
 
 /**
- * A Feistel network over 48 bits (Luby and Rackoff, 1988): whatever its rounds do, it is a bijection.
+ * A Feistel network over 48 bits (Luby and Rackoff, 1988): a bijection, whatever its rounds do.
  * The ids are names, not secrets: they have to be unlike each other, not hard to forge.
  */
 export function keyedNumbers(secret: string): Numbers {

@@ -1,4 +1,4 @@
-/** SQLite with group commit: a savepoint a verb, one commit a turn of the loop, effects after it. */
+/** SQLite with group commit: a savepoint a verb, one commit a turn, effects after it. */
 
 import {
   DatabaseSync,
@@ -6,7 +6,8 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from "node:sqlite";
-import type { z } from "zod";
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 
@@ -42,7 +43,7 @@ const BUSY_MS_MAX = 5000;
 
 /**
  * Small pages, as a commit writes each page that it touched whole, and the ids of a group are
- * scattered over as many pages of their index. (Groups of 32 asks: 850 µs with 4096, 550 with 2048.)
+ * scattered over many pages of an index. (Groups of 32 asks: 850 µs with 4096, 550 with 2048.)
  */
 const PAGE_BYTES = 2048;
 
@@ -60,7 +61,8 @@ export class Database implements Disposable {
     this.#log = log;
     this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     this.#sqlite.exec(
-      `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
+      `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full;
+       pragma fullfsync = on;
        pragma busy_timeout = ${BUSY_MS_MAX}; pragma wal_autocheckpoint = 0;
        pragma temp_store = memory; pragma cache_size = -16384`,
     );
@@ -263,4 +265,37 @@ function numberedOf(sql: string): { numbered: string; names: string[] } {
 
 function valuesOf(params: Params, names: readonly string[]): SQLInputValue[] {
   return names.map((name) => params[name] ?? null);
+}
+
+const Bit = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
+  decode: (bit) => bit === 1,
+  encode: (flag) => flag ? 1 : 0,
+});
+
+/** The row of a record: what SQLite gives, parsed to what the house holds in memory. */
+export type RowOf<S extends z.ZodObject> = z.ZodType<
+  z.output<S>,
+  Record<string, string | number | null>
+>;
+
+/**
+ * Instant becomes an integer of milliseconds, a boolean 0 or 1, an array or object JSON text;
+ * nothing else changes. Parse a row with it, encode a record to its parameters.
+ */
+export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
+  const shape = Object.entries(record.shape).map(([key, field]) => [key, column(field)]);
+  return z.object(Object.fromEntries(shape)) as unknown as RowOf<S>;
+}
+
+function column(field: z.core.$ZodType): z.ZodType {
+  if (field instanceof z.ZodNullable) return column(field.unwrap()).nullable();
+  if (field === Instant) return z.number().int();
+  if (field instanceof z.ZodBoolean) return Bit;
+  if (field instanceof z.ZodArray || field instanceof z.ZodObject || field instanceof z.ZodRecord) {
+    return z.codec(z.string(), field, {
+      decode: (text) => JSON.parse(text),
+      encode: (value) => JSON.stringify(value),
+    });
+  }
+  return field as z.ZodType;
 }

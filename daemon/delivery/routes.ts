@@ -8,7 +8,7 @@ import * as contracts from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Drains } from "./drains.ts";
 import type { Notes } from "./notes.ts";
-import { traceOf } from "./traces.ts";
+import { traceOf } from "./ledger/traces.ts";
 
 /** What the routes need to know of whoever calls. */
 export interface DeliveryDoors {

@@ -16,13 +16,13 @@ export class Meters {
   readonly #registry = new Registry();
   readonly #steps = new Counter({
     name: "mesh_delivery_steps_total",
-    help: "Deliveries that reached a state",
-    labelNames: ["state"],
+    help: "Deliveries that reached a state, by kind of message",
+    labelNames: ["kind", "state"],
     registers: [this.#registry],
   });
   readonly #latency = new Histogram({
     name: "mesh_delivery_seconds",
-    help: "From accepted on the disk to handed over",
+    help: "From the moment a message was taken in until its bytes went out",
     buckets: BUCKETS_SECONDS,
     registers: [this.#registry],
   });
@@ -49,8 +49,9 @@ export class Meters {
     });
   }
 
-  stepped(state: string): void {
-    this.#counts.set(state, (this.#counts.get(state) ?? 0) + 1);
+  stepped(kind: string, state: string): void {
+    const key = `${kind} ${state}`;
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
   took(ms: number): void {
@@ -62,7 +63,10 @@ export class Meters {
   }
 
   async render(): Promise<string> {
-    for (const [state, count] of this.#counts) this.#steps.inc({ state }, count);
+    for (const [key, count] of this.#counts) {
+      const [kind = "", state = ""] = key.split(" ");
+      this.#steps.inc({ kind, state }, count);
+    }
     this.#counts.clear();
     return await this.#registry.metrics();
   }

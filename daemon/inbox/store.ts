@@ -1,8 +1,7 @@
 /** SQL for the human inbox. Each function is one statement; no decision is taken here. */
 
 import { z } from "zod";
-import { rowOf } from "kit/rows.ts";
-import type { Database } from "kit/sqlite.ts";
+import { type Database, rowOf } from "kit/sqlite.ts";
 import { InboxItem, Push } from "./contract.ts";
 
 /** What is stored of an item: the record without its pushes and what its instants say. */

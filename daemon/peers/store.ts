@@ -2,8 +2,7 @@
 
 import { z } from "zod";
 import { Instant } from "kit/contract.ts";
-import { rowOf } from "kit/rows.ts";
-import type { Database } from "kit/sqlite.ts";
+import { type Database, rowOf } from "kit/sqlite.ts";
 import { Address, Peer } from "./contract.ts";
 
 /** What is stored of a peer: the record without what is worked out when it is read. */

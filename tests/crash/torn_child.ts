@@ -1,9 +1,12 @@
 /** Inserts without end, and prints each number once `durable()` says that it is on the disk. */
 
-import { systemGround } from "../../daemon/app.ts";
+import { systemClock } from "kit/clock.ts";
+import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 
-const { log } = systemGround();
+const log = jsonLog(systemClock, "error", (line) => {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+});
 const path = Deno.args[0] ?? "";
 const db = new Database(path, ["create table rows (id integer unique) strict"], log);
 const encoder = new TextEncoder();

@@ -14,7 +14,9 @@ for (const [kind, numbers] of [["keyed", keyedNumbers("k")], ["plain", plainNumb
   });
 
   Deno.test(`what is no ident has no ${kind} number`, () => {
-    for (const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]) {
+    for (
+      const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]
+    ) {
       assert.equal(numbers.seq(text), null, text);
     }
   });

@@ -84,7 +84,7 @@ CREATE TABLE messages (
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
 CREATE INDEX messages_expiring on messages (expires_at)
-  where expires_at > 0 and (state = 'queued' or under_way = 1);
+  where expires_at > 0 and state = 'queued';
 
 CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
   where ask_state = 'open';

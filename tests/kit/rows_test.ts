@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
 import { Instant } from "kit/contract.ts";
-import { rowOf } from "kit/rows.ts";
+import { rowOf } from "kit/sqlite.ts";
 
 const Record = z.object({
   name: z.string(),

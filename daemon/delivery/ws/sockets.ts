@@ -1,9 +1,9 @@
 /** Who is connected over `/ws`, and the flow of the queue to them. Owns every open session. */
 
 import type { Ground } from "kit/ground.ts";
-import * as ledger from "../ledger.ts";
+import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
-import type { Steps } from "../steps.ts";
+import type { Steps } from "../ledger/steps.ts";
 import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
@@ -59,10 +59,8 @@ export class Sockets {
   attach(session: Session): void {
     const older = this.#sessions.get(session.peer_id);
     this.#sessions.set(session.peer_id, session);
-    if (older && older !== session) {
-      this.#recall(older.peer_id);
-      older.end("superseded");
-    }
+    this.#recall(session.peer_id);
+    if (older && older !== session) older.end("superseded");
     this.replay(session);
   }
 
@@ -99,7 +97,7 @@ export class Sockets {
     this.#written.push(ticket.message);
   }
 
-  /** A client's word on a delivery. A receipt for another's message, or an unknown one, is nothing. */
+  /** A client's word on a delivery. One on another's message, or an unknown one, is nothing. */
   receipt(session: Session, ack: DeliveryAck): Held | undefined {
     const { db } = this.#ground;
     const found = ledger.held(db, ack.delivery_id);

@@ -1,19 +1,25 @@
 /** Every step of every delivery: checked against the machine, written, told. Nothing else steps. */
 
 import type { Ground } from "kit/ground.ts";
-import type { DeliveryState, Held, RungName } from "./contract.ts";
+import type { DeliveryState, Held, RungName } from "../contract.ts";
 import * as ledger from "./ledger.ts";
-import { type DeliveryEvent, deliveryMachine } from "./machine.ts";
+import { note } from "./stages.ts";
+import { type DeliveryEvent, deliveryMachine } from "../machine.ts";
 import type { z } from "zod";
 
 type State = z.infer<typeof DeliveryState>;
 
 /** What of a delivery must be known to step it. */
-export type Stepped = Pick<Held, "seq" | "delivery_id" | "to_peer_id" | "state" | "rung">;
+export type Stepped = Pick<
+  Held,
+  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "rung" | "created_at"
+>;
 
 /** What counts deliveries, for `/metrics`. */
 export interface Meter {
-  stepped(state: State): void;
+  stepped(kind: Held["kind"], state: State): void;
+  /** How long a message was with us until its bytes went out. */
+  took(ms: number): void;
 }
 
 export class Steps {
@@ -88,7 +94,7 @@ export class Steps {
   note(message: Pick<Held, "delivery_id">, stage: string, detail: string | null): void {
     const { db, clock } = this.#ground;
     db.transact(() => {
-      ledger.note(db, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
+      note(db, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
     });
   }
 
@@ -114,9 +120,12 @@ export class Steps {
   }
 
   /** Tells the state that a delivery has reached to those who listen now. */
-  say({ delivery_id, to_peer_id, state, rung }: Stepped): void {
-    const { db, events } = this.#ground;
+  say({ delivery_id, kind, to_peer_id, state, rung, created_at }: Stepped): void {
+    const { db, events, clock } = this.#ground;
     events.step({ delivery_id, to_peer_id, state, rung });
-    db.afterCommit(() => this.#meter.stepped(state));
+    db.afterCommit(() => {
+      this.#meter.stepped(kind, state);
+      if (state === "sent") this.#meter.took(clock.now() - created_at);
+    });
   }
 }

@@ -1,39 +1,15 @@
 /** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
 
 import { z } from "zod";
-import { rowOf } from "kit/rows.ts";
-import type { Database } from "kit/sqlite.ts";
-import { Ask } from "../asks/contract.ts";
-import { Delivery, Held, type Opening } from "./contract.ts";
-
-const HeldRow = rowOf(Held);
-const AskRow = rowOf(Ask);
-
-const DELIVERY_ID = `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
-const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
-  from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
-  state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
-  unproved_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
-  from messages`;
-const ASK = `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
-  text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
-  ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
-  close_reason, outcome, reply, coalesce(reply_attachments, '[]') as reply_attachments, responder,
-  created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
-  from messages`;
-
-/** A row by its ident, which is its number in disguise: found by its key, without an index. */
-const BY_IDENT = `seq = seq_of(:ident) and ident = :ident`;
-
-/** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
-export function identOf(id: string): string {
-  return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
-}
+import { type Database, rowOf } from "kit/sqlite.ts";
+import { Ask } from "../../asks/contract.ts";
+import { Delivery, type Held, type Opening } from "../contract.ts";
+import { ASK, AskRow, BY_IDENT, HELD, HeldRow, identOf, STEP, Step } from "./rows.ts";
 
 const INSERT = `insert into messages
-  (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name,
-   circle, text, attachments, voice, reply_to, question, traceparent, state, rung, repeatable,
-   attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
+  (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
+   to_peer_name, circle, text, attachments, voice, reply_to, question, traceparent, state, rung,
+   repeatable, attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
    ask_state, reply_delivery, origin, parent_id, routing)
   values
   (:seq, :ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
@@ -93,13 +69,9 @@ export function heldBySeq(db: Database, seq: number): Held | undefined {
   return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
 }
 
-const Step = z.object({ seq: z.number(), to_peer_id: z.string(), state: Delivery.shape.state });
-
 /** The little that a receipt needs to know. */
 export function stateOf(db: Database, delivery_id: string) {
-  return db.get(Step, `select seq, to_peer_id, state from messages where ${BY_IDENT}`, {
-    ident: identOf(delivery_id),
-  });
+  return db.get(Step, `${STEP} where ${BY_IDENT}`, { ident: identOf(delivery_id) });
 }
 
 /** What waits for a peer, oldest first, after `after`. */
@@ -262,8 +234,10 @@ export function named(db: Database, seq: number, at: number): void {
 export function overdue(db: Database, now: number, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where expires_at > 0 and expires_at <= :now and (state = 'queued' or under_way = 1)
-     limit :limit`,
+    `${HELD} where seq in (
+       select seq from messages where expires_at > 0 and expires_at <= :now and state = 'queued'
+       union all
+       select seq from messages where under_way = 1 and expires_at <= :now limit :limit)`,
     { now, limit },
   );
 }
@@ -317,36 +291,6 @@ const StateCount = z.object({ state: z.string(), count: z.number() });
 /** The conservation count: how many messages are in each state. */
 export function counts(db: Database): { state: string; count: number }[] {
   return db.all(StateCount, "select state, count(*) as count from messages group by state");
-}
-
-/** Unusual stages have rows of their own; the usual ones are columns. */
-export function note(
-  db: Database,
-  { delivery_id, stage, ts, detail }: {
-    delivery_id: string;
-    stage: string;
-    ts: number;
-    detail: string | null;
-  },
-): void {
-  db.run(
-    `insert into stages (ident, stage, status, ts, detail)
-     values (:ident, :stage, 'fail', :ts, :detail)`,
-    { ident: identOf(delivery_id), stage, ts, detail },
-  );
-}
-
-const Note = z.object({
-  stage: z.string(),
-  status: z.enum(["ok", "fail"]),
-  ts: z.number(),
-  detail: z.string().nullable(),
-});
-
-export function notes(db: Database, ident: string) {
-  return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
-    ident,
-  });
 }
 
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.

@@ -1,11 +1,11 @@
 /** Carries what waits to agents without a socket: rung by rung, one message a peer at a time. */
 
 import type { Ground } from "kit/ground.ts";
-import type { Addressee, Parcel, Receipt, Rung } from "../agents/contract.ts";
+import type { Addressee, Parcel, Receipt, Rung } from "../../agents/contract.ts";
 import { frame, proofId } from "./framing.ts";
-import * as ledger from "./ledger.ts";
-import type { Held } from "./contract.ts";
-import type { Steps } from "./steps.ts";
+import * as ledger from "../ledger/ledger.ts";
+import type { Held } from "../contract.ts";
+import type { Steps } from "../ledger/steps.ts";
 
 /** Where a peer is now, and the rungs that lead there; none when there is no way. */
 export interface Ladder {
@@ -18,6 +18,8 @@ export interface CourierNeeds {
   /** True while a socket carries this peer's messages. */
   connected(peer_id: string): boolean;
   delivered(peer_id: string): void;
+  /** Whether messages may wait for it: not for one that is retired, or lost its addressability. */
+  mayWait(peer_id: string): boolean;
 }
 
 /** What became of one try: go on to the next message, or wait until something changes. */
@@ -127,7 +129,7 @@ export class Courier {
         if (receipt.state !== "refused") ledger.writtenOnce(db, attempted.seq, clock.now());
         return;
       }
-      if (receipt.state === "refused") this.#steps.refused(now, receipt.reason);
+      if (receipt.state === "refused") this.#putBack(now, receipt.reason);
       else if (receipt.state === "accepted") this.#steps.accepted(this.#steps.written(now));
       else if (receipt.state === "sent") this.#steps.written(now);
       else {
@@ -135,6 +137,14 @@ export class Courier {
         this.#steps.note(now, "unclear", receipt.reason);
       }
     });
+  }
+
+  /** A message that was under way while its peer ceased to take any does not wait again. */
+  #putBack(message: Held, reason: string): void {
+    const queued = this.#steps.refused(message, reason);
+    if (!this.#needs.mayWait(message.to_peer_id)) {
+      this.#steps.dropped(queued, "peer_not_addressable");
+    }
   }
 
   /** Keeps the reason visible on what waits (it stays queued). */

@@ -2,8 +2,10 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Held, Stage, Trace } from "./contract.ts";
+import type { Held, Stage, Trace } from "../contract.ts";
 import * as ledger from "./ledger.ts";
+import { identOf } from "./rows.ts";
+import { notes } from "./stages.ts";
 
 type Told = Omit<Stage, "seq">;
 
@@ -13,18 +15,28 @@ export function traceOf({ db }: Ground, trace_id: string): Trace {
   if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
     throw new Problem("unknown_trace", { trace_id });
   }
-  const notes = ledger.notes(db, ledger.identOf(trace_id)).map((note) => ({
+  const unusual = notes(db, identOf(trace_id)).map((note) => ({
     ...note,
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,
   }));
-  const stages = [...steps(message), ...notes];
-  stages.sort((a, b) => a.ts - b.ts);
+  const stages = inOrder(steps(message), unusual);
   return {
     trace_id,
     kind: message.kind,
     stages: stages.map((stage, index) => ({ seq: index + 1, ...stage })),
   };
+}
+
+/**
+ * The usual stages keep their own order: a proof may be written down before the bytes it proves.
+ * The unusual ones stand where their time is.
+ */
+function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
+  let reached = 0;
+  const timed = usual.map((stage) => ({ stage, at: reached = Math.max(reached, stage.ts) }));
+  const all = [...timed, ...unusual.map((stage) => ({ stage, at: stage.ts }))];
+  return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
 function steps(message: Held): Told[] {

@@ -1,6 +1,6 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
-import type { Held } from "./contract.ts";
+import type { Held } from "../contract.ts";
 
 /** All but line feeds; a tab becomes a space before. */
 // deno-lint-ignore no-control-regex

@@ -1,0 +1,42 @@
+/** What the ledger's rows are, and how one is found: shared by all its statements. */
+
+import { z } from "zod";
+import { rowOf } from "kit/sqlite.ts";
+import { Ask } from "../../asks/contract.ts";
+import { Delivery, Held } from "../contract.ts";
+
+export const HeldRow = rowOf(Held);
+export const AskRow = rowOf(Ask);
+
+export const DELIVERY_ID =
+  `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
+export const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
+  from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
+  state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
+  unproved_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
+  from messages`;
+export const ASK =
+  `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
+  text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
+  ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
+  close_reason, outcome, reply, coalesce(reply_attachments, '[]') as reply_attachments, responder,
+  created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
+  from messages`;
+
+/** A row by its ident, which is its number in disguise: found by its key, without an index. */
+export const BY_IDENT = `seq = seq_of(:ident) and ident = :ident`;
+
+/** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
+export function identOf(id: string): string {
+  return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
+}
+
+/** The little that a receipt needs to know. */
+export const Step = z.object({
+  seq: z.number(),
+  kind: Delivery.shape.kind,
+  to_peer_id: z.string(),
+  state: Delivery.shape.state,
+  created_at: z.number(),
+});
+export const STEP = "select seq, kind, to_peer_id, state, created_at from messages";

@@ -1,0 +1,35 @@
+/** SQL for the unusual stages of traces, which no column of a message holds. */
+
+import { z } from "zod";
+import type { Database } from "kit/sqlite.ts";
+import { identOf } from "./rows.ts";
+
+/** Unusual stages have rows of their own; the usual ones are columns. */
+export function note(
+  db: Database,
+  { delivery_id, stage, ts, detail }: {
+    delivery_id: string;
+    stage: string;
+    ts: number;
+    detail: string | null;
+  },
+): void {
+  db.run(
+    `insert into stages (ident, stage, status, ts, detail)
+     values (:ident, :stage, 'fail', :ts, :detail)`,
+    { ident: identOf(delivery_id), stage, ts, detail },
+  );
+}
+
+const Note = z.object({
+  stage: z.string(),
+  status: z.enum(["ok", "fail"]),
+  ts: z.number(),
+  detail: z.string().nullable(),
+});
+
+export function notes(db: Database, ident: string) {
+  return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
+    ident,
+  });
+}
