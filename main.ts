@@ -1,12 +1,13 @@
 /** What the binary runs: finds the role and loads it; what a role does not need stays unloaded. */
 
-import { roleOf } from "./cli/roles.ts";
+import { roleOf, ROLES } from "./cli/roles.ts";
 
 const env = Deno.env.toObject();
 const role = roleOf(Deno.args);
-// The daemon is ours to reach: the proxy of a shell or an agent is not to see what it is told.
-for (const variable of Object.keys(env)) {
-  if (/^(https?|all)_proxy$/i.test(variable)) Deno.env.delete(variable);
+// A client speaks to the daemon alone: the proxy of a shell or an agent is not to see any of it.
+if (role !== ROLES.daemon && role !== ROLES.relay) {
+  const proxies = Object.keys(env).filter((variable) => /^(https?|all)_proxy$/i.test(variable));
+  for (const variable of proxies) Deno.env.delete(variable);
 }
 const code = role
   ? await role(env, Deno.args.slice(1))

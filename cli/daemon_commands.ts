@@ -46,6 +46,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
       "--agent <name>": "only this one",
       "--dry-run": "say what would change, and change nothing",
       "--uninstall": "take everything out again",
+      ...JSON_FLAG,
     },
     example: "mesh setup --agent claude-code --dry-run",
     run: async ({ args, env }) => {
@@ -95,15 +96,19 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   {
     words: "config path",
     summary: "Say where the configuration is read from",
+    flags: JSON_FLAG,
     example: "mesh config path",
-    run: ({ env, terminal }) => {
-      print(terminal, configPath(env));
+    run: ({ env, terminal }, words) => {
+      const path = configPath(env);
+      if (words.flag("json")) printJson(terminal, { path });
+      else print(terminal, path);
       return Promise.resolve(EXIT.done);
     },
   },
   {
     words: "config check",
     summary: "Name every mistake of the configuration",
+    flags: JSON_FLAG,
     example: "mesh config check",
     run: checkConfig,
   },
@@ -173,13 +178,14 @@ function getConfig({ env, terminal }: Session, words: Words): Promise<number> {
   return Promise.resolve(EXIT.done);
 }
 
-function checkConfig({ env, terminal }: Session): Promise<number> {
+function checkConfig({ env, terminal }: Session, words: Words): Promise<number> {
   try {
     readSettings(env);
   } catch (fault) {
     throw new Failed(fault instanceof Error ? fault.message : String(fault));
   }
-  print(terminal, ink("green", "No mistakes"), ` in ${configPath(env)} and the environment`);
+  if (words.flag("json")) printJson(terminal, { ok: true, path: configPath(env) });
+  else print(terminal, ink("green", "No mistakes"), ` in ${configPath(env)} and the environment`);
   return Promise.resolve(EXIT.done);
 }
 

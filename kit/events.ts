@@ -129,7 +129,7 @@ export class EventLog {
     );
     const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
-      this.#committed = event.id;
+      this.#committed = Math.max(this.#committed, event.id);
       this.#tell((listener) => listener.event?.(event));
     });
   }

@@ -53,6 +53,7 @@ export class Database implements Disposable {
   readonly #statements = new Map<string, Prepared>();
   #group: Group | undefined;
   #depth = 0;
+  #checkpointDue = false;
   #closed = false;
   /** Commits since the start, for `/metrics`. */
   commits = 0;
@@ -66,7 +67,13 @@ export class Database implements Disposable {
        pragma busy_timeout = ${BUSY_MS_MAX}; pragma wal_autocheckpoint = 0;
        pragma temp_store = memory; pragma cache_size = -16384`,
     );
-    this.#migrate(migrations);
+    try {
+      this.#migrate(migrations);
+    } catch (fault) {
+      this.#group = undefined;
+      this.#sqlite.close();
+      throw fault;
+    }
   }
 
   /** Gives SQL a function of ours: of its arguments only, or indexes and plans would lie. */
@@ -76,12 +83,14 @@ export class Database implements Disposable {
 
   /** Runs one statement; the number of rows that it changed. */
   run(sql: string, params: Params = {}): number {
+    this.#refuseAlone();
     const { statement, names } = this.#prepare(sql);
     return Number(statement.run(...valuesOf(params, names)).changes);
   }
 
   /** Runs one insert; the rowid of the new row. */
   insert(sql: string, params: Params): number {
+    this.#refuseAlone();
     const { statement, names } = this.#prepare(sql);
     return Number(statement.run(...valuesOf(params, names)).lastInsertRowid);
   }
@@ -155,8 +164,8 @@ export class Database implements Disposable {
    * a group open it is done right after its commit, before any effect can open the next.
    */
   checkpoint(): void {
-    if (this.#group) this.#group.effects.unshift(() => this.checkpoint());
-    else this.#sqlite.exec("pragma wal_checkpoint(passive)");
+    this.#checkpointDue = this.#group !== undefined;
+    if (!this.#group) this.#sqlite.exec("pragma wal_checkpoint(passive)");
   }
 
   [Symbol.dispose](): void {
@@ -170,7 +179,11 @@ export class Database implements Disposable {
   }
 
   #begin(): Group {
-    this.#exec("begin immediate");
+    try {
+      this.#exec("begin immediate");
+    } catch (fault) {
+      throw new Problem("storage_failed", {}, fault);
+    }
     const group: Group = this.#group = { effects: [], waiters: [] };
     setImmediate(() => {
       if (this.#group === group) this.#finish(group, this.#commit());
@@ -195,6 +208,7 @@ export class Database implements Disposable {
     this.#group = undefined;
     for (const { resolve, reject } of group.waiters) fault ? reject(fault) : resolve();
     if (fault) return;
+    if (this.#checkpointDue) this.checkpoint();
     for (const effect of group.effects) {
       try {
         effect();
@@ -202,6 +216,11 @@ export class Database implements Disposable {
         this.#log.error("An effect failed", { fault });
       }
     }
+  }
+
+  /** A verb that went on after SQLite gave up its transaction would write for good, and alone. */
+  #refuseAlone(): void {
+    if (this.#depth > 0 && !this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
   }
 
   /** Takes back one verb, or the whole group when SQLite has given it up. */

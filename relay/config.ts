@@ -3,10 +3,11 @@
 import { z } from "zod";
 
 const PORT = "a port (0 picks one), 0 to 65535";
+const port = z.string().regex(/^\d+$/, PORT).transform(Number).pipe(z.number().max(65535, PORT));
 
 const Settings = z.object({
   RELAY_HOST: z.string().min(1).default("127.0.0.1"),
-  RELAY_PORT: z.coerce.number({ error: PORT }).int(PORT).min(0, PORT).max(65535, PORT).default(8378),
+  RELAY_PORT: port.default(8378),
   RELAY_OAUTH_ISSUER: z.string().optional(),
 });
 

@@ -14,7 +14,7 @@ import {
 } from "./claude_code/setup.ts";
 import { applyChange, type Change, Unchangeable } from "./install.ts";
 
-const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall]";
+const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
 /** One file of an agent's, and what we change in it. */
@@ -50,6 +50,13 @@ interface Wishes {
   readonly agent?: string | undefined;
   readonly dry_run: boolean;
   readonly uninstall: boolean;
+  readonly json: boolean;
+}
+
+/** What was done to one agent's files, or would be: a text for each file that differs. */
+interface Done {
+  readonly agent: string;
+  readonly differences: readonly string[];
 }
 
 /** Where sentences go: what was done, and why it was not. */
@@ -76,7 +83,13 @@ function setUpAll(args: readonly string[], env: Env, paper: Paper): number {
   );
   if (agents.length === 0) return complain(nobody(wishes), EXIT.refused);
   try {
-    for (const agent of agents) setUp(agent, wishes, env).forEach((text) => paper.out(text));
+    const done = agents.map((agent) => {
+      const one = setUp(agent, wishes, env);
+      if (!wishes.json) sentences(one, wishes).forEach((text) => paper.out(text));
+      return one;
+    });
+    const { dry_run, uninstall } = wishes;
+    if (wishes.json) paper.out(JSON.stringify({ agents: done, dry_run, uninstall }, undefined, 2));
   } catch (fault) {
     if (!(fault instanceof Unchangeable)) throw fault;
     return complain(fault.message, EXIT.refused);
@@ -99,29 +112,33 @@ function readWishes(args: readonly string[]): Wishes | string {
         agent: { type: "string" },
         "dry-run": { type: "boolean", default: false },
         uninstall: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
       },
     });
-    const { agent, uninstall } = values;
+    const { agent, uninstall, json } = values;
     if (agent !== undefined && !KNOWN.some(({ name }) => name === agent)) {
       return `--agent: one of ${KNOWN.map(({ name }) => name).join(", ")}`;
     }
-    return { agent, uninstall, dry_run: values["dry-run"] };
+    return { agent, uninstall, json, dry_run: values["dry-run"] };
   } catch (fault) {
     if (!(fault instanceof TypeError)) throw fault;
     return `${fault.message}\nUsage: ${USAGE}`;
   }
 }
 
-/** Answers what was done, in sentences. */
-function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): string[] {
+function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): Done {
   const all = edits(env, { mesh: meshCommand() });
   const apply = ({ path, put, take }: Edit, dry_run: boolean) =>
     applyChange(path, uninstall ? take : put, { dry_run, undo: uninstall });
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
-  if (differences.length === 0) return [`${name}: nothing to change`];
-  const head = `${name}: ${dry_run ? "would change" : "changed"}`;
+  return { agent: name, differences };
+}
+
+function sentences({ agent, differences }: Done, { dry_run, uninstall }: Wishes): string[] {
+  if (differences.length === 0) return [`${agent}: nothing to change`];
+  const head = `${agent}: ${dry_run ? "would change" : "changed"}`;
   return [head, ...differences, ...(dry_run ? [] : [next(uninstall)])];
 }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { COMMANDS, renderHelp, runCli } from "../../cli.ts";
 import type { Terminal } from "../../cli/print.ts";
+import { roleOf, ROLES } from "../../cli/roles.ts";
 import { paper } from "./cli_paper.ts";
 
 const PEER = {
@@ -109,6 +110,7 @@ Deno.test("wrong usage is 2, told on stderr, and needs no daemon", async () => {
     ["ask"],
     ["ask", "api"],
     ["ask", "api", "one", "two"],
+    ["ask", "api", "one", "--wait", "--timeout", "soon"],
     ["peers", "--bogus"],
     ["peers", "--status", "asleep"],
     ["decline", "ask-1"],
@@ -123,6 +125,21 @@ Deno.test("wrong usage is 2, told on stderr, and needs no daemon", async () => {
     assert.match(lines.err, /^mesh: /, words.join(" "));
     assert.equal(lines.out, "", words.join(" "));
   }
+});
+
+Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
+  for (const words of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
+    assert.equal(roleOf(["hook", ...words]), ROLES.hook, words.join(" "));
+  }
+  assert.equal(roleOf(["hook", "--help"]), undefined);
+  assert.equal(roleOf(["hook", "-h"]), undefined);
+});
+
+Deno.test("`config path` and `config check` speak JSON as well", async () => {
+  await using p = place();
+  const path = JSON.parse((await p.mesh(["config", "path", "--json"])).out);
+  const check = JSON.parse((await p.mesh(["config", "check", "--json"])).out);
+  assert.deepEqual(check, { ok: true, ...path });
 });
 
 Deno.test("a configuration with mistakes is 2 and names each; `config check` says so too", async () => {

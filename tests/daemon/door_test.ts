@@ -90,6 +90,15 @@ Deno.test("our own names, programs and the address bar are let in", async () => 
   }
 });
 
+Deno.test("an IPv6 address that we listen on is ours, in the brackets of a URL", async () => {
+  const settings = { "daemon.host": "'fd00::1'", "daemon.auth_token": TOKEN };
+  await using w = world({ settings });
+  const ours = await w.daemon.fetch(request("/health", "GET", { host: "[fd00::1]:8377" }), HERE);
+  assert.equal(ours.status, 200);
+  const other = await w.daemon.fetch(request("/health", "GET", { host: "[fd00::2]:8377" }), HERE);
+  assert.deepEqual(await refusal(other), [403, "forbidden_host"]);
+});
+
 Deno.test("a host with another port than ours is not us", async () => {
   await using w = world();
   w.daemon.port = 8377;

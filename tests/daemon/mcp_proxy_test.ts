@@ -206,6 +206,15 @@ Deno.test("a line that is no JSON is answered, and the next one is heard", async
   assert.ok((await agent.answer(1)).result);
 });
 
+Deno.test("the proxy settings of an agent are not for the way to the daemon", async () => {
+  using at = home();
+  await using _here = daemon(at);
+  const nobody = "http://127.0.0.1:9";
+  await using agent = proxy({ ...at.env, HTTP_PROXY: nobody, http_proxy: nobody, NO_PROXY: "" });
+  await agent.send(call(1, "list_peers"));
+  assert.ok((await agent.answer(1)).result);
+});
+
 Deno.test("mistakes in the configuration are told in the answer", async () => {
   using at = home();
   await using _here = daemon(at);

@@ -102,6 +102,17 @@ Deno.test("setup puts our entries in, once, and leaves all others where they are
   assert.deepEqual([home.read(SETTINGS), home.read(CLAUDE_JSON), home.files], once);
 });
 
+Deno.test("--json tells the same for machines: which agent, and how its files differ", async () => {
+  using home = new Home();
+  home.write(SETTINGS, THEIR_SETTINGS);
+  home.write(CLAUDE_JSON, THEIR_JSON);
+  const { code, said } = await told(["--dry-run", "--json"], home.env);
+  const { agents, dry_run, uninstall } = JSON.parse(said.join("\n"));
+  assert.deepEqual([code, dry_run, uninstall], [0, true, false]);
+  assert.deepEqual(agents.map(({ agent }: { agent: string }) => agent), ["claude-code"]);
+  assert.equal(agents[0].differences.length, 2);
+});
+
 Deno.test("uninstall gives both files back byte for byte, and takes its backups away", async () => {
   using home = new Home();
   home.write(SETTINGS, THEIR_SETTINGS);

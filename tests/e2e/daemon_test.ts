@@ -183,5 +183,16 @@ Deno.test("a relay starts, and says where it is", async () => {
   await using child = new Child("relay", at.cwd, { RELAY_PORT: "0" });
   const url = await until("the relay's line", () => /"url":"([^"]+)"/.exec(child.stderr)?.[1]);
   assert.equal((await (await fetch(`${url}/health`)).json()).status, "ok");
+  for (const path of ["/mcp", "/oauth/x", "/.well-known/x"]) {
+    const answer = await fetch(`${url}${path}`);
+    assert.deepEqual([answer.status, (await answer.json()).error], [404, "oauth_disabled"]);
+  }
   assert.equal(await child.end("SIGTERM"), 0);
+});
+
+Deno.test("a relay's port is a whole number of one, or it is refused by what is allowed", () => {
+  for (const RELAY_PORT of ["", "soon", "1.5", "-1", "65536"]) {
+    assert.throws(() => readRelayConfig({ RELAY_PORT }), /RELAY_PORT: .*; allowed: a port/);
+  }
+  assert.equal(readRelayConfig({ RELAY_PORT: "0" }).port, 0);
 });

@@ -55,6 +55,16 @@ Deno.test("an environment value is read as YAML: numbers, flags and lists mean w
   assert.deepEqual([config["daemon.mcp.enabled"], config["human.name"]], [false, "sam"]);
 });
 
+Deno.test("an environment value that only looks like a number, a map or nothing is a text", () => {
+  const config = read("", {
+    MESH_DAEMON__AUTH_TOKEN: "1234567890123456",
+    MESH_DAEMON__HOST: "::",
+    MESH_HUMAN__NAME: "007",
+  });
+  assert.equal(config["daemon.auth_token"]?.reveal(), "1234567890123456");
+  assert.deepEqual([config["daemon.host"], config["human.name"]], ["::", "007"]);
+});
+
 Deno.test("one run names every mistake: the key's path, what was found and what is allowed", () => {
   const file = `
     daemon: {port: 70000, queue: {ttl_seconds: soon}, mcp: yes please, colour: red}
