@@ -25,7 +25,7 @@ import { Meters } from "./events/meters.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
-import { Mcp } from "./mcp/mcp.ts";
+import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
 import type { Processes } from "./peers/admission.ts";
@@ -76,7 +76,6 @@ export class Daemon implements AsyncDisposable {
   readonly asks: Asks;
   readonly inbox: Inbox;
   readonly agents: Agents;
-  readonly mcp: Mcp;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly started_at: number;
@@ -86,7 +85,10 @@ export class Daemon implements AsyncDisposable {
   readonly call: Call;
   readonly #numbers: Numbers;
   readonly #ending = new AbortController();
+  /** Aborts as the daemon goes down. */
+  readonly ending = this.#ending.signal;
   #dashboards = 0;
+  #mcp: Promise<Mcp> | undefined;
   /** The port that is listened on, once it is known. */
   port: number | undefined;
 
@@ -114,7 +116,6 @@ export class Daemon implements AsyncDisposable {
     this.asks = this.#openAsks();
     this.notes = this.#openNotes();
     this.agents = this.#openAgents();
-    this.mcp = this.#openMcp();
     this.gate = this.#openGate();
     this.fetch = serve(routesOf(this), {
       admit: (request) => {
@@ -142,7 +143,7 @@ export class Daemon implements AsyncDisposable {
   /** Beats once a second until the daemon ends. */
   async run(): Promise<void> {
     const { clock, log } = this.ground;
-    const { signal } = this.#ending;
+    const signal = this.ending;
     for (let due = clock.now() + BEAT_MS; !signal.aborted; due += BEAT_MS) {
       await clock.sleep(Math.max(0, due - clock.now()), signal).catch(() => undefined);
       if (signal.aborted) return;
@@ -168,10 +169,6 @@ export class Daemon implements AsyncDisposable {
     db.checkpoint();
   }
 
-  get ending(): AbortSignal {
-    return this.#ending.signal;
-  }
-
   /** Takes no new work: what is accepted goes to the disk, those who wait and listen are told. */
   async goDown(): Promise<void> {
     this.ground.db.flush();
@@ -179,7 +176,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
-    await this.mcp[Symbol.asyncDispose]();
+    await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -194,6 +191,11 @@ export class Daemon implements AsyncDisposable {
     if (!Number.isSafeInteger(pid) || !caller.remote) return false;
     const agents = peerRows.alive(this.ground.db).flatMap(({ agent_pid }) => agent_pid ?? []);
     return this.outside.atTerminal({ pid, remote: caller.remote, agents });
+  }
+
+  /** The tools for agents. Loaded when the first one calls: their SDK is a third of our memory. */
+  mcp(): Promise<Mcp> {
+    return this.#mcp ??= this.#openMcp();
   }
 
   /** A dashboard's stream, while it is open. */
@@ -351,7 +353,8 @@ export class Daemon implements AsyncDisposable {
     });
   }
 
-  #openMcp(): Mcp {
+  async #openMcp(): Promise<Mcp> {
+    const { Mcp } = await import("./mcp/mcp.ts");
     return new Mcp({
       call: (contract, given) => this.call(contract, given),
       fault: (fault) => this.ground.log.error("A tool failed", { fault }),

@@ -54,11 +54,12 @@ function openToAll(config: Partial<Config>): string[] {
 /** No number among the settings has more digits; a token or a name may. */
 const NUMBER_MAX = 999_999_999;
 
-/** One value of the environment: a number, a flag or a list where it reads as one, else a text. */
+/** One value of the environment, as YAML; what only looks like a number or a map is text. */
 function parseWord(text: string): unknown {
   const value: unknown = parseYaml(text);
-  const number = typeof value === "number" && value <= NUMBER_MAX && String(value) === text;
-  return number || typeof value === "boolean" || Array.isArray(value) ? value : text;
+  const is_text = typeof value === "object" && !Array.isArray(value) ||
+    typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);
+  return is_text ? text : value;
 }
 
 function parseFile(path: string, text: string): unknown {

@@ -50,7 +50,7 @@ export function routesOf(daemon: Daemon): Route[] {
       holdsHookToken: (token) => token === daemon.identity.hook_token,
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
     }),
-    ...(daemon.config["daemon.mcp.enabled"] ? mcpRoutes(daemon.mcp) : []),
+    ...(daemon.config["daemon.mcp.enabled"] ? mcpRoutes(() => daemon.mcp()) : []),
     ...systemRoutes({
       clock: ground.clock,
       events: ground.events,

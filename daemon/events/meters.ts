@@ -1,6 +1,6 @@
-/** The daemon's numbers, for Prometheus. */
+/** The daemon's numbers, for Prometheus. Counted here; its library is loaded by the first reader. */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** What is read at the moment of asking. */
 export interface Levels {
@@ -11,42 +11,25 @@ export interface Levels {
 }
 
 const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
+/** Times that are kept until somebody reads; then they go into the histogram in any case. */
+const TIMES_MAX = 8192;
+
+interface Instruments {
+  readonly registry: Registry;
+  readonly steps: Counter<"kind" | "state">;
+  readonly latency: Histogram;
+  readonly lag: Gauge;
+}
 
 export class Meters {
-  readonly #registry = new Registry();
-  readonly #steps = new Counter({
-    name: "mesh_delivery_steps_total",
-    help: "Deliveries that reached a state, by kind of message",
-    labelNames: ["kind", "state"],
-    registers: [this.#registry],
-  });
-  readonly #latency = new Histogram({
-    name: "mesh_delivery_seconds",
-    help: "From the moment a message was taken in until its bytes went out",
-    buckets: BUCKETS_SECONDS,
-    registers: [this.#registry],
-  });
-  readonly #lag = new Gauge({
-    name: "mesh_event_loop_lag_seconds",
-    help: "How late the heart's last beat was",
-    registers: [this.#registry],
-  });
+  readonly #levels: () => Levels;
   readonly #counts = new Map<string, number>();
+  #times: number[] = [];
+  #lag_ms = 0;
+  #instruments: Promise<Instruments> | undefined;
 
   constructor(levels: () => Levels) {
-    this.#gauge("mesh_peers", "Peers that have a record", () => levels().peers);
-    this.#gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
-    this.#gauge("mesh_commits_total", "Commits since the start", () => levels().commits);
-    new Gauge({
-      name: "mesh_messages",
-      help: "Messages kept, by state: the conservation count",
-      labelNames: ["state"],
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        for (const [state, count] of Object.entries(levels().queue)) this.set({ state }, count);
-      },
-    });
+    this.#levels = levels;
   }
 
   stepped(kind: string, state: string): void {
@@ -55,30 +38,86 @@ export class Meters {
   }
 
   took(ms: number): void {
-    this.#latency.observe(ms / 1000);
+    this.#times.push(ms);
+    if (this.#times.length < TIMES_MAX) return;
+    const times = this.#times;
+    this.#times = [];
+    void this.#open().then((instruments) => observe(instruments, times));
   }
 
   lagged(ms: number): void {
-    this.#lag.set(ms / 1000);
+    this.#lag_ms = ms;
   }
 
   async render(): Promise<string> {
+    const instruments = await this.#open();
+    const { registry, steps, lag } = instruments;
     for (const [key, count] of this.#counts) {
       const [kind = "", state = ""] = key.split(" ");
-      this.#steps.inc({ kind, state }, count);
+      steps.inc({ kind, state }, count);
     }
     this.#counts.clear();
-    return await this.#registry.metrics();
+    observe(instruments, this.#times.splice(0));
+    lag.set(this.#lag_ms / 1000);
+    return await registry.metrics();
   }
 
-  #gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  #open(): Promise<Instruments> {
+    return this.#instruments ??= openInstruments(this.#levels);
   }
+}
+
+function observe({ latency }: Instruments, times: readonly number[]): void {
+  for (const ms of times) latency.observe(ms / 1000);
+}
+
+async function openInstruments(levels: () => Levels): Promise<Instruments> {
+  const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
+  const registry = new Registry();
+  const registers = [registry];
+  const gauge = (name: string, help: string, read: () => number) => {
+    const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) });
+  };
+  gauge("mesh_peers", "Peers that have a record", () => levels().peers);
+  gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
+  const messages: Gauge<"state"> = new Gauge({
+    name: "mesh_messages",
+    help: "Messages kept, by state: the conservation count",
+    labelNames: ["state"],
+    registers,
+    collect: () => {
+      messages.reset();
+      for (const [state, count] of Object.entries(levels().queue)) messages.set({ state }, count);
+    },
+  });
+  let commits = 0;
+  const committed: Counter = new Counter({
+    name: "mesh_commits_total",
+    help: "Commits since the start",
+    registers,
+    collect: () => {
+      committed.inc(levels().commits - commits);
+      commits = levels().commits;
+    },
+  });
+  return {
+    registry,
+    steps: new Counter({
+      name: "mesh_delivery_steps_total",
+      help: "Deliveries that reached a state, by kind of message",
+      labelNames: ["kind", "state"],
+      registers,
+    }),
+    latency: new Histogram({
+      name: "mesh_delivery_seconds",
+      help: "From the moment a message was taken in until its bytes went out",
+      buckets: BUCKETS_SECONDS,
+      registers,
+    }),
+    lag: new Gauge({
+      name: "mesh_event_loop_lag_seconds",
+      help: "How late the heart's last beat was",
+      registers,
+    }),
+  };
 }

@@ -7,9 +7,9 @@ import { isLoopback } from "../places.ts";
 import { deleteMcp, getMcp, postMcp } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
-export function mcpRoutes(mcp: Mcp): Route[] {
+export function mcpRoutes(mcp: () => Promise<Mcp>): Route[] {
   return [
-    onLoopback(postMcp, (request) => mcp.answer(request)),
+    onLoopback(postMcp, async (request) => await (await mcp()).answer(request)),
     onLoopback(getMcp, refuseMethod),
     onLoopback(deleteMcp, refuseMethod),
   ];

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { COMMANDS, renderHelp, runCli } from "../../cli.ts";
 import type { Terminal } from "../../cli/print.ts";
-import { roleOf, ROLES } from "../../cli/roles.ts";
 import { paper } from "./cli_paper.ts";
 
 const PEER = {
@@ -127,30 +126,14 @@ Deno.test("wrong usage is 2, told on stderr, and needs no daemon", async () => {
   }
 });
 
-Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
-  for (const words of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
-    assert.equal(roleOf(["hook", ...words]), ROLES.hook, words.join(" "));
-  }
-  assert.equal(roleOf(["hook", "--help"]), undefined);
-  assert.equal(roleOf(["hook", "-h"]), undefined);
-});
-
-Deno.test("`config path` and `config check` speak JSON as well", async () => {
-  await using p = place();
-  const path = JSON.parse((await p.mesh(["config", "path", "--json"])).out);
-  const check = JSON.parse((await p.mesh(["config", "check", "--json"])).out);
-  assert.deepEqual(check, { ok: true, ...path });
-});
-
 Deno.test("a configuration with mistakes is 2 and names each; `config check` says so too", async () => {
   await using p = place();
   const bad = { MESH_DAEMON__PORT: "high", MESH_HUMAN__NAME: "two words" };
   const peers = await p.mesh(["peers"], {}, bad);
   assert.equal(peers.code, 2);
-  assert.match(peers.err, /daemon\.port: found "high"/);
-  assert.match(peers.err, /human\.name: found "two words"/);
+  assert.match(peers.err, /daemon\.port: found "high"[^]*human\.name: found "two words"/);
   assert.equal((await p.mesh(["config", "check"], {}, bad)).code, 1);
-  assert.equal((await p.mesh(["config", "check"])).code, 0);
+  assert.equal(JSON.parse((await p.mesh(["config", "check", "--json"])).out).ok, true);
 });
 
 Deno.test("a secret is not shown by `config`", async () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { roleOf, ROLES } from "../../cli/roles.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -103,4 +104,12 @@ Deno.test("a hook gives up on a daemon that does not answer, in time and says so
   assert.deepEqual([code, out], [0, ""]);
   assert.match(home.log, /UserPromptSubmit: The daemon has not answered in time/);
   assert(ms >= 1_400 && ms < 3_000, `${ms} ms`);
+});
+
+Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
+  for (const words of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
+    assert.equal(roleOf(["hook", ...words]), ROLES.hook, words.join(" "));
+  }
+  assert.equal(roleOf(["hook", "--help"]), undefined);
+  assert.equal(roleOf(["hook", "-h"]), undefined);
 });

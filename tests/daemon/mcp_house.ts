@@ -53,7 +53,13 @@ export function house(answers: Answers = {}, token?: string) {
     durable: () => undefined,
     fault: (fault) => void faults.push(fault),
   };
-  return { mcp, heard, faults, requests, fetch: serve(mcpRoutes(mcp), door) };
+  return {
+    mcp,
+    heard,
+    faults,
+    requests,
+    fetch: serve(mcpRoutes(() => Promise.resolve(mcp)), door),
+  };
 }
 
 /** The same, listening; dispose it with `await using`. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { readRelayConfig } from "../../relay/config.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 const DEADLINE_MS = 20_000;

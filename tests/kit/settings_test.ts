@@ -55,7 +55,7 @@ Deno.test("an environment value is read as YAML: numbers, flags and lists mean w
   assert.deepEqual([config["daemon.mcp.enabled"], config["human.name"]], [false, "sam"]);
 });
 
-Deno.test("an environment value that only looks like a number, a map or nothing is a text", () => {
+Deno.test("an environment value that only looks like a number or a map is a text", () => {
   const config = read("", {
     MESH_DAEMON__AUTH_TOKEN: "1234567890123456",
     MESH_DAEMON__HOST: "::",

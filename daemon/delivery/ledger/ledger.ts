@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
-import { Delivery, type Held, type Opening } from "../contract.ts";
+import type { Held, Opening } from "../contract.ts";
 import { ASK, AskRow, BY_IDENT, HELD, HeldRow, identOf, STEP, Step } from "./rows.ts";
 
 const INSERT = `insert into messages
