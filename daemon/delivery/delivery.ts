@@ -7,6 +7,7 @@ import type { Address } from "../peers/contract.ts";
 import type { Delivery as Record, Held, Kind, Opening, Voice } from "./contract.ts";
 import type { Courier } from "./ladder/courier.ts";
 import { idsIn } from "./ladder/framing.ts";
+import * as audit from "./ledger/audit.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { DeliveryAck } from "./ws/frames.ts";
@@ -193,11 +194,11 @@ export class Delivery {
   }
 
   list(filter: { peer_id: string | null; state: string | null; limit: number }): Record[] {
-    return ledger.deliveries(this.#ground.db, filter);
+    return audit.deliveries(this.#ground.db, filter);
   }
 
   counts(): { [state: string]: number } {
-    const counted = ledger.counts(this.#ground.db).map(({ state, count }) => [state, count]);
+    const counted = audit.counts(this.#ground.db).map(({ state, count }) => [state, count]);
     return Object.fromEntries(counted);
   }
 

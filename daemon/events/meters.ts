@@ -1,4 +1,4 @@
-/** The daemon's numbers, for Prometheus. Counted here; its library is loaded by the first reader. */
+/** The daemon's numbers, for Prometheus. Its library is loaded when somebody reads them. */
 
 import type { Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -75,29 +75,36 @@ async function openInstruments(levels: () => Levels): Promise<Instruments> {
   const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
   const registry = new Registry();
   const registers = [registry];
-  const gauge = (name: string, help: string, read: () => number) => {
-    const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) });
-  };
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
   gauge("mesh_peers", "Peers that have a record", () => levels().peers);
   gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
-  const messages: Gauge<"state"> = new Gauge({
+  new Gauge({
     name: "mesh_messages",
     help: "Messages kept, by state: the conservation count",
     labelNames: ["state"],
     registers,
-    collect: () => {
-      messages.reset();
-      for (const [state, count] of Object.entries(levels().queue)) messages.set({ state }, count);
+    collect() {
+      this.reset();
+      for (const [state, count] of Object.entries(levels().queue)) this.set({ state }, count);
     },
   });
-  let commits = 0;
-  const committed: Counter = new Counter({
+  let told = 0;
+  new Counter({
     name: "mesh_commits_total",
     help: "Commits since the start",
     registers,
-    collect: () => {
-      committed.inc(levels().commits - commits);
-      commits = levels().commits;
+    collect() {
+      const { commits } = levels();
+      this.inc(commits - told);
+      told = commits;
     },
   });
   return {

@@ -50,9 +50,10 @@ export class Mcp implements AsyncDisposable {
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
     const parsedBody = parse(body.text);
     if (parsedBody === undefined) return notJson();
-    const legacy = await isLegacyRequest(request, parsedBody);
-    if (legacy) return await this.#answerLegacy(request, parsedBody);
-    return await this.#openModern().fetch(request, { parsedBody });
+    const asked = accepting(request);
+    const legacy = await isLegacyRequest(asked, parsedBody);
+    if (legacy) return await this.#answerLegacy(asked, parsedBody);
+    return await this.#openModern().fetch(asked, { parsedBody });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -106,6 +107,13 @@ export class Mcp implements AsyncDisposable {
     });
     return server;
   }
+}
+
+/** We answer JSON only, so that a client which accepts no stream is as good as one that does. */
+function accepting(request: Request): Request {
+  const headers = new Headers(request.headers);
+  headers.set("accept", "application/json, text/event-stream");
+  return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
 /** Undefined for what is no JSON. */

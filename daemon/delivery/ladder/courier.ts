@@ -147,11 +147,11 @@ export class Courier {
     }
   }
 
-  /** Keeps the reason visible on what waits (it stays queued). */
-  #say(message: Held, reason: string): void {
+  /** Keeps the reason visible on all that waits behind this message as well. */
+  #say({ to_peer_id, reason: known }: Held, reason: string): void {
     const { db } = this.#ground;
-    if (message.reason === reason) return;
-    db.transact(() => void ledger.blocked(db, message.seq, reason));
+    if (known === reason && ledger.lastReason(db, to_peer_id) === reason) return;
+    db.transact(() => ledger.blocked(db, to_peer_id, reason));
   }
 }
 

@@ -169,11 +169,24 @@ export function requeue(db: Database, seq: number, reason: string | null): void 
   });
 }
 
-/** Why a message still waits. */
-export function blocked(db: Database, seq: number, reason: string): number {
-  return db.run(
-    "update messages set reason = :reason where seq = :seq and reason is not :reason",
-    { seq, reason },
+const Reason = z.object({ reason: z.string().nullable() });
+
+/** The reason on the message that came last of all that waits for a peer. */
+export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
+  return db.get(
+    Reason,
+    `select reason from messages where to_peer_id = :to_peer_id and state = 'queued'
+     order by seq desc limit 1`,
+    { to_peer_id },
+  )?.reason;
+}
+
+/** Why all that is queued for a peer still waits. */
+export function blocked(db: Database, to_peer_id: string, reason: string): void {
+  db.run(
+    `update messages set reason = :reason
+     where to_peer_id = :to_peer_id and state = 'queued' and reason is not :reason`,
+    { to_peer_id, reason },
   );
 }
 
@@ -271,26 +284,6 @@ export function unsettled(db: Database, before: number, limit: number): Held[] {
     `${HELD} where watched = 1 and repeatable and sent_at <= :before limit :limit`,
     { before, limit },
   );
-}
-
-export function deliveries(
-  db: Database,
-  filter: { peer_id: string | null; state: string | null; limit: number },
-): Held[] {
-  return db.all(
-    HeldRow,
-    `${HELD} where (:peer_id is null or to_peer_id = :peer_id)
-       and (:state is null or state = :state)
-     order by seq desc limit :limit`,
-    filter,
-  );
-}
-
-const StateCount = z.object({ state: z.string(), count: z.number() });
-
-/** The conservation count: how many messages are in each state. */
-export function counts(db: Database): { state: string; count: number }[] {
-  return db.all(StateCount, "select state, count(*) as count from messages group by state");
 }
 
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.
