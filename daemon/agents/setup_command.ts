@@ -3,7 +3,9 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { randomIds } from "kit/clock.ts";
 import type { Env } from "../places.ts";
+import { ensureToken, UnreadableConfig } from "../token.ts";
 import { claudeJson, configDir } from "./claude_code/registry.ts";
 import {
   installHooks,
@@ -89,9 +91,12 @@ function setUpAll(args: readonly string[], env: Env, paper: Paper): number {
       return one;
     });
     const { dry_run, uninstall } = wishes;
-    if (wishes.json) paper.out(JSON.stringify({ agents: done, dry_run, uninstall }, undefined, 2));
+    const token = uninstall ? undefined : ensureToken(env, { ids: randomIds, dry_run });
+    const said = { agents: done, token_written_to: token ?? null, dry_run, uninstall };
+    if (wishes.json) paper.out(JSON.stringify(said, undefined, 2));
+    else if (token) tokenSentences(token, dry_run).forEach((text) => paper.out(text));
   } catch (fault) {
-    if (!(fault instanceof Unchangeable)) throw fault;
+    if (!(fault instanceof Unchangeable || fault instanceof UnreadableConfig)) throw fault;
     return complain(fault.message, EXIT.refused);
   }
   return EXIT.done;
@@ -134,6 +139,14 @@ function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env)
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
   return { agent: name, differences };
+}
+
+function tokenSentences(path: string, dry_run: boolean): string[] {
+  if (dry_run) return [`${path}: would get a token, daemon.auth_token`];
+  return [
+    `${path}: has a token now, daemon.auth_token; every caller but the dashboard must send it`,
+    "Next: a daemon that is up takes it with `mesh down` and `mesh up`.",
+  ];
 }
 
 function sentences({ agent, differences }: Done, { dry_run, uninstall }: Wishes): string[] {

@@ -27,6 +27,8 @@ const THEIR_JSON = `{
 }
 `;
 
+const CONFIG = ".config/mesh/config.yaml";
+
 /** A home of its own, in which Claude Code has left these files. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
@@ -123,16 +125,16 @@ Deno.test("uninstall gives both files back byte for byte, and takes its backups 
   assert.equal(await setup(["--uninstall"], home.env), 0);
   assert.equal(home.read(SETTINGS), THEIR_SETTINGS);
   assert.equal(home.read(CLAUDE_JSON), THEIR_JSON);
-  assert.deepEqual(home.files, before);
+  assert.deepEqual(home.files, [...before, CONFIG].sort(), "the token stays");
 });
 
 Deno.test("files that were not there are made for their owner only, and taken away", async () => {
   using home = new Home();
   assert.equal(await setup([], home.env), 0);
   assert.equal((Deno.statSync(`${home.dir}/${SETTINGS}`).mode ?? 0) & 0o777, 0o600);
-  assert.deepEqual(home.files, [CLAUDE_JSON, SETTINGS]);
+  assert.deepEqual(home.files, [CLAUDE_JSON, SETTINGS, CONFIG].sort());
   assert.equal(await setup(["--uninstall"], home.env), 0);
-  assert.deepEqual(home.files, []);
+  assert.deepEqual(home.files, [CONFIG]);
 });
 
 Deno.test("a dry run changes nothing", async () => {
@@ -170,3 +172,43 @@ Deno.test("setup tells wrong usage apart from an agent that is not there", async
   assert.equal(await setup(["--now"], home.env), 2);
   assert.equal(await setup([], { HOME: "/nonexistent", PATH: "" }), 1);
 });
+
+Deno.test("setup gives the configuration a token, once, and for its owner only", async () => {
+  using home = new Home();
+  home.write(SETTINGS, THEIR_SETTINGS);
+  const { said } = await told([], home.env);
+  assert.match(said.join("\n"), /config\.yaml: has a token now/);
+  const config = home.read(CONFIG);
+  assert.match(config ?? "", /^daemon:\n {2}auth_token: [\w-]{43}\n$/);
+  assert.equal((Deno.statSync(`${home.dir}/${CONFIG}`).mode ?? 0) & 0o777, 0o600);
+  await setup([], home.env);
+  assert.equal(home.read(CONFIG), config);
+});
+
+Deno.test("a token leaves the rest of the configuration as it was, comments and all", async () => {
+  using home = new Home();
+  home.write(SETTINGS, THEIR_SETTINGS);
+  home.write("mine.yaml", "# mine\ndaemon:\n  port: 9000 # not 8377\nhuman:\n  name: sam\n");
+  await setup([], { ...home.env, MESH_CONFIG: `${home.dir}/mine.yaml` });
+  const expected =
+    /^# mine\ndaemon:\n {2}port: 9000 # not 8377\n {2}auth_token: \S+\nhuman:\n {2}name: sam\n$/;
+  assert.match(home.read("mine.yaml") ?? "", expected);
+});
+
+// deno-fmt-ignore
+const NO_TOKEN_NEEDED = [
+  ["a token in the file",        "daemon: {auth_token: 0123456789abcdef}\n", {},                                              0],
+  ["a token in the environment", "{}\n",                                     { MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef" }, 0],
+  ["a file that is no YAML",     "daemon: [\n",                              {},                                              1],
+] as const;
+
+for (const [what, text, env, code] of NO_TOKEN_NEEDED) {
+  Deno.test(`setup leaves ${what} alone`, async () => {
+    using home = new Home();
+    home.write(SETTINGS, THEIR_SETTINGS);
+    home.write("mine.yaml", text);
+    const MESH_CONFIG = `${home.dir}/mine.yaml`;
+    assert.equal(await setup([], { ...home.env, ...env, MESH_CONFIG }), code);
+    assert.equal(home.read("mine.yaml"), text);
+  });
+}

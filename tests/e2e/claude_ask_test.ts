@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { client } from "kit/client.ts";
+import { readConfig } from "../../daemon/config.ts";
+import { readTextOrNothing } from "../../daemon/places.ts";
 import { readBeacon } from "../../cli/daemon_client.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
@@ -68,7 +70,8 @@ class Office implements AsyncDisposable {
   get call() {
     const beacon = readBeacon(this.lab.env);
     assert(beacon, "a daemon is up");
-    return client(beacon.url, fetch);
+    const token = readConfig(this.lab.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
+    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
   }
 
   /** A session, registered by its own first hook. */
