@@ -1,7 +1,7 @@
 /** The table of commands: what is typed, which contract answers, how people see the answer. */
 
 import { type Clock, systemClock } from "kit/clock.ts";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
 import {
   ackAsk,
   declineAsk,

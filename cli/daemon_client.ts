@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { type Call, client, Refused } from "kit/client.ts";
+import { tryJson } from "kit/text.ts";
 import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
@@ -156,12 +157,4 @@ async function reach(url: string, request: Request): Promise<Response> {
 function addressOf(host: string, port: number): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Clock } from "kit/clock.ts";
+import { tryJson } from "kit/text.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
 import { argumentsOf, isAlive } from "../daemon/processes.ts";
@@ -155,13 +156,5 @@ function sizeOf(path: string): number {
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound) return 0;
     throw fault;
-  }
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -8,8 +8,8 @@ import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
-import type { Adapter } from "./agents/contract.ts";
-import { Agents, type HookReader } from "./agents/agents.ts";
+import type { Adapter, Hooks } from "./agents/contract.ts";
+import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
@@ -53,7 +53,7 @@ export interface Outside {
   readonly processes: Processes & { parentOf(pid: number): number | undefined };
   readonly pid: number;
   adapters(): readonly Adapter[];
-  readonly hooks: Readonly<Record<string, HookReader>>;
+  readonly hooks: Hooks;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -108,7 +108,7 @@ export class Daemon implements AsyncDisposable {
     this.directory = this.#openDirectory();
     this.peers = this.#openPeers();
     const steps = new Steps(this.ground, this.meters);
-    this.sockets = new Sockets(this.ground, steps, () => undefined);
+    this.sockets = new Sockets(this.ground, steps);
     this.courier = this.#openCourier(steps);
     this.delivery = this.#openDelivery(steps);
     this.drains = this.#openDrains();

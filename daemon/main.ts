@@ -8,7 +8,7 @@ import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
-import { type Env, readTextOrNothing, statePath } from "./places.ts";
+import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { isAlive, parentOf, startOf } from "./processes.ts";
 import { isAtTerminal } from "./terminal.ts";
 
@@ -124,13 +124,6 @@ class Lock implements Disposable {
   [Symbol.dispose](): void {
     this.#file.close();
   }
-}
-
-/** Written whole or not at all, and for nobody else's eyes. */
-function writePrivately(path: string, text: string): void {
-  const fresh = `${path}.new`;
-  Deno.writeTextFileSync(fresh, text, { mode: 0o600 });
-  Deno.renameSync(fresh, path);
 }
 
 function say(sentence: string, code: number): number {

@@ -4,15 +4,14 @@ import { join } from "node:path";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { Tmuxes } from "./tmux.ts";
-import type { Adapter } from "./agents/contract.ts";
-import type { HookReader } from "./agents/agents.ts";
+import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
 import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
-  readonly hooks: Readonly<Record<string, HookReader>>;
+  readonly hooks: Hooks;
   /** The name of the tmux session that a pane is in. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }

@@ -27,6 +27,13 @@ export function readTextOrNothing(path: string): string | undefined {
   }
 }
 
+/** Written whole or not at all, and for nobody else's eyes. */
+export function writePrivately(path: string, text: string): void {
+  const fresh = `${path}.new`;
+  Deno.writeTextFileSync(fresh, text, { mode: 0o600 });
+  Deno.renameSync(fresh, path);
+}
+
 export function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[?::1\]?|::ffff:127(\.\d+){3})$/i.test(host);
 }

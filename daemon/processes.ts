@@ -4,7 +4,7 @@
 const GENERATIONS_MAX = 64;
 
 /** `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5). */
-const STAT = { state: 0, parent: 1, group: 2, foreground: 5, started: 19 } as const;
+const STAT = { state: 0, parent: 1, group: 2, terminal: 4, foreground: 5, started: 19 } as const;
 
 /** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
 export function startOf(pid: number): string | undefined {
@@ -47,6 +47,11 @@ export function foregroundOf(pane_pid: number): number | undefined {
   return positive(fact(pane_pid, "foreground"));
 }
 
+/** Whether a process has a controlling terminal. */
+export function hasTerminal(pid: number): boolean {
+  return positive(fact(pid, "terminal")) !== undefined;
+}
+
 /** The program's short name, e.g. `claude`. */
 export function commandOf(pid: number): string | undefined {
   if (isMac()) return ps(pid, "comm")?.replace(/^.*\//, "");
@@ -66,6 +71,7 @@ const PS_COLUMN: Record<Fact, string> = {
   state: "state",
   parent: "ppid",
   group: "pgid",
+  terminal: "tdev",
   foreground: "tpgid",
   started: "lstart",
 };
@@ -88,7 +94,7 @@ function readProc(pid: number, file: string): string | undefined {
 }
 
 /** The process is no more, or ended while it was read (ESRCH). */
-function isGone(error: unknown): boolean {
+export function isGone(error: unknown): boolean {
   return error instanceof Deno.errors.NotFound ||
     (error instanceof Error && "code" in error && error.code === "ESRCH");
 }

@@ -4,7 +4,7 @@ import type { Contract } from "kit/contract.ts";
 import { Refused } from "kit/client.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller, Route } from "kit/route.ts";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import type { Daemon } from "./app.ts";
 import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";

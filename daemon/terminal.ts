@@ -1,9 +1,6 @@
 /** Whether a request came from a person at a terminal: the kernel says so, not a header. */
 
-import { isDescendant } from "./processes.ts";
-
-/** tty_nr is the seventh field of /proc/<pid>/stat, the fifth after the name in brackets. */
-const TTY_FIELD = 4;
+import { hasTerminal, isDescendant, isGone } from "./processes.ts";
 
 export interface Claim {
   /** The process that says it is at a terminal. */
@@ -23,12 +20,6 @@ export function isAtTerminal({ pid, remote_port, local_port, agents }: Claim): b
   return inode !== undefined && holds(pid, inode);
 }
 
-function hasTerminal(pid: number): boolean {
-  const stat = read(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[TTY_FIELD] ?? 0) > 0;
-}
-
 /** The inode of the client's end of a loopback connection. */
 function socketInode(client_port: number, server_port: number): string | undefined {
   for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
@@ -46,7 +37,7 @@ function holds(pid: number, inode: string): boolean {
       if (linkOf(`/proc/${pid}/fd/${name}`) === `socket:[${inode}]`) return true;
     }
   } catch (fault) {
-    if (!isGone(fault)) throw fault;
+    if (!isHidden(fault)) throw fault;
   }
   return false;
 }
@@ -55,7 +46,7 @@ function linkOf(path: string): string {
   try {
     return Deno.readLinkSync(path);
   } catch (fault) {
-    if (isGone(fault)) return "";
+    if (isHidden(fault)) return "";
     throw fault;
   }
 }
@@ -64,14 +55,14 @@ function read(path: string): string {
   try {
     return Deno.readTextFileSync(path);
   } catch (fault) {
-    if (isGone(fault)) return "";
+    if (isHidden(fault)) return "";
     throw fault;
   }
 }
 
 /** A process may end, or belong to another user, while we look. */
-function isGone(fault: unknown): boolean {
-  return fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.PermissionDenied ||
+function isHidden(fault: unknown): boolean {
+  return isGone(fault) || fault instanceof Deno.errors.PermissionDenied ||
     fault instanceof Deno.errors.NotCapable;
 }
 

@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import { parseDocument } from "yaml";
 import type { Ids } from "kit/clock.ts";
-import { configPath, type Env, readTextOrNothing } from "./places.ts";
+import { configPath, type Env, readTextOrNothing, writePrivately } from "./places.ts";
 
 const TOKEN_BYTES = 32;
 const KEY = ["daemon", "auth_token"];
@@ -29,8 +29,7 @@ export function ensureToken(
   if (document.get("daemon") === null) document.delete("daemon");
   document.setIn(KEY, ids.secret(TOKEN_BYTES));
   if (before === undefined) Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  else Deno.writeTextFileSync(`${path}.mesh-backup`, before, { mode: 0o600 });
-  Deno.writeTextFileSync(`${path}.new`, document.toString(), { mode: 0o600 });
-  Deno.renameSync(`${path}.new`, path);
+  else writePrivately(`${path}.mesh-backup`, before);
+  writePrivately(path, document.toString());
   return path;
 }

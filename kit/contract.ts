@@ -3,6 +3,9 @@
 import { z } from "zod";
 import type { ProblemCode } from "kit/problem.ts";
 
+/** The version of the product, and so of its contracts. */
+export const VERSION = "0.1.0";
+
 /** Who may call: checked against the tunnel's allow-list and `/mcp`'s anonymous caller. */
 export type Who = "anyone" | "peer" | "operator" | "surface";
 

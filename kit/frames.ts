@@ -1,5 +1,6 @@
 /** Sockets, read safely: a union of frames, and one handler for each. */
 
+import { tryJson } from "kit/text.ts";
 import type { z } from "zod";
 
 type Frame = { type: string };
@@ -28,12 +29,4 @@ export function dispatcher<S extends Correctable, U extends z.ZodType<Frame>>(
     const take = on[frame.data.type as keyof typeof on] as (session: S, frame: Frame) => void;
     take(session, frame.data);
   };
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Route, route, serve } from "kit/route.ts";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
 import { getRelayHealth } from "./contract.ts";
 
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */

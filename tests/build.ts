@@ -1,7 +1,7 @@
 /** Builds the program and runs it from another directory, with nothing but what it imports. */
 
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const BUNDLE = `${ROOT}dist/mesh.js`;

@@ -5,8 +5,7 @@ import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Daemon } from "../daemon/app.ts";
-import type { Adapter } from "../daemon/agents/contract.ts";
-import type { HookReader } from "../daemon/agents/agents.ts";
+import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
@@ -46,7 +45,7 @@ export interface WorldOptions {
   readonly ids?: Ids;
   readonly processes?: FakeProcesses;
   readonly adapters?: readonly Adapter[];
-  readonly hooks?: Readonly<Record<string, HookReader>>;
+  readonly hooks?: Hooks;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }

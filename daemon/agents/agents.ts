@@ -3,8 +3,14 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Held } from "../delivery/contract.ts";
-import type { Offline, Registration, Transport, Turn } from "../peers/contract.ts";
-import type { Adapter, Addressee, Parcel, Rung } from "./contract.ts";
+import {
+  Backend,
+  type Offline,
+  type Registration,
+  type Transport,
+  type Turn,
+} from "../peers/contract.ts";
+import type { Adapter, Addressee, HookReport, Hooks, Parcel, Rung } from "./contract.ts";
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -12,28 +18,6 @@ const CONTEXT_BYTES_MAX = 8_192;
 
 /** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
 const LOOK_EVERY_MS = 2_000;
-
-/** What a hook saw, in words that all agents share. */
-export interface HookReport {
-  readonly event: string;
-  readonly session_id: string;
-  readonly cwd?: string | undefined;
-  readonly turn_state?: Turn["turn_state"];
-  readonly model?: string | undefined;
-  readonly prompt?: string | undefined;
-  readonly last_message?: string | undefined;
-  /** Why the session ended; set when it did, and will not go on under another id. */
-  readonly end_reason?: string | undefined;
-}
-
-/** How one kind of agent speaks in its hooks. */
-export interface HookReader {
-  read(payload: unknown): HookReport;
-  /** What the hook prints; `context` is what the agent is to read, null for nothing. */
-  answer(payload: unknown, context: string | null): Record<string, unknown>;
-  /** Whether an answer to this event can carry a context. */
-  takesContext(event: string): boolean;
-}
 
 /** What the kernel and tmux said of the hook's process. */
 export interface HookFacts {
@@ -45,7 +29,7 @@ export interface HookFacts {
 
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
-  readonly hooks: Readonly<Record<string, HookReader>>;
+  readonly hooks: Hooks;
   readonly peers: {
     register(registration: Registration): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
@@ -85,9 +69,7 @@ export class Agents {
 
   /** The best way that an adapter knows to this agent, whatever its state is now. */
   transport(peer: Addressee): Transport {
-    if (!this.#adapters.has(peer.backend ?? "")) return "none";
-    if (peer.backend === "claude-code" && peer.agent_pid !== null) return "native";
-    return peer.pane_id === null ? "none" : "pane";
+    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
   /** Every few seconds: looks at what can be seen of the agents without their help. */
@@ -108,10 +90,11 @@ export class Agents {
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
-  hook(backend: string, payload: unknown, facts: HookFacts): () => Record<string, unknown> {
+  hook(agent: string, payload: unknown, facts: HookFacts): () => Record<string, unknown> {
     const { db } = this.#ground;
-    const reader = this.#needs.hooks[backend];
-    if (!reader) throw new Problem("unknown_agent", { agent: backend });
+    const backend = Backend.safeParse(agent).data;
+    const reader = backend && this.#needs.hooks[backend];
+    if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
       const peer_id = this.#peerOf(backend, report, facts);
@@ -135,13 +118,13 @@ export class Agents {
   }
 
   /** The peer of a session: known, or registered by what its hook says. */
-  #peerOf(backend: string, report: HookReport, facts: HookFacts): string {
+  #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#needs.peers.ofSession(report.session_id);
     if (known && report.event !== "SessionStart") return known.peer_id;
     const { pane_id, tmux_socket, tmux_session, agent_pid } = facts;
     const registration: Registration = {
       path: report.cwd ?? "/",
-      backend: backend === "claude-code" ? "claude-code" : "generic",
+      backend,
       role: "agent",
       runtime_session_id: report.session_id,
       ...(report.model && { model: report.model }),

@@ -69,9 +69,40 @@ export interface Adapter {
   readonly backend: Backend;
   /** The ladder for this message, best rung first (architecture 3). */
   rungs(peer: Addressee, parcel: Parcel): readonly Rung[];
+  /** The best way to this agent that there could be, from what is registered of it. */
+  transport(peer: Addressee): Rung["name"] | "none";
   /** What can be observed now; undefined when nothing can. */
   sight(peer: Addressee): Promise<Sighting | undefined>;
 }
+
+/** What a hook saw, in words that all agents share. */
+export interface HookReport {
+  readonly event: string;
+  readonly session_id: string;
+  readonly transcript_path?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly turn_state?: NonNullable<Addressee["turn_state"]> | undefined;
+  readonly model?: string | undefined;
+  /** What the agent was asked. The id of a message in it proves that the message was seen. */
+  readonly prompt?: string | undefined;
+  readonly last_message?: string | undefined;
+  /** Why the session ended; set when it did, and will not go on under another id. */
+  readonly end_reason?: string | undefined;
+  /** How the session began, in the agent's own word. */
+  readonly source?: string | undefined;
+}
+
+/** How one kind of agent speaks in its hooks. */
+export interface HookReader {
+  read(payload: unknown): HookReport;
+  /** What the hook prints; `context` is what the agent is to read, null for nothing. */
+  answer(payload: unknown, context: string | null): Record<string, unknown>;
+  /** Whether an answer to this event can carry a context. */
+  takesContext(event: string): boolean;
+}
+
+/** The agents whose hooks are read here. */
+export type Hooks = { readonly [B in Backend]?: HookReader };
 
 export const postHook = contract({
   id: "agents.hook",

@@ -132,9 +132,9 @@ export class Delivery {
     const { db } = this.#ground;
     return db.transact(() => {
       const proved = idsIn(prompt).filter((id) => {
-        const message = ledger.stateOf(db, id);
+        const message = ledger.held(db, id);
         if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
-        return this.#steps.seen({ ...message, delivery_id: id, rung: null });
+        return this.#steps.seen(message);
       });
       return proved.length;
     });
@@ -144,7 +144,7 @@ export class Delivery {
   drain(peer_id: string, limit: number): Held[] {
     const { db } = this.#ground;
     return db.transact(() =>
-      ledger.queue(db, peer_id, 0, limit).map((message) => this.#taken(message))
+      ledger.queue(db, peer_id, limit).map((message) => this.#taken(message))
     );
   }
 
@@ -153,7 +153,7 @@ export class Delivery {
     const { db } = this.#ground;
     return db.transact(() => {
       let bytes = 0;
-      const waiting = ledger.queue(db, peer_id, 0, limits.messages);
+      const waiting = ledger.queue(db, peer_id, limits.messages);
       const fitting = waiting.filter(({ text }) => (bytes += text.length) <= limits.bytes);
       return fitting.map((message) =>
         this.#steps.written(this.#steps.attempted(message, "hook", false))
@@ -186,7 +186,7 @@ export class Delivery {
   }
 
   waiting(peer_id: string, limit: number): Held[] {
-    return ledger.queue(this.#ground.db, peer_id, 0, limit);
+    return ledger.queue(this.#ground.db, peer_id, limit);
   }
 
   held(delivery_id: string): Held | undefined {
@@ -225,8 +225,9 @@ export class Delivery {
         this.#steps.repeated(message, "not_settled");
       }
     });
-    this.#sockets.beat(now);
-    this.#courier.beat();
+    const waiting = ledger.peersWaiting(db);
+    this.#sockets.beat(now, waiting);
+    for (const peer_id of waiting) this.#courier.wake(peer_id);
   }
 
   /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */

@@ -1,14 +1,15 @@
 /** The interface as a page to read: plain HTML from the contracts, no script. */
 
 import type { Contract } from "kit/contract.ts";
+import { escapeMarkup } from "kit/text.ts";
 
 const CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'";
 
 export function docsPage(contracts: readonly Contract[]): Response {
   const rows = contracts.toSorted((a, b) => a.path < b.path ? -1 : 1).map((contract) =>
-    `<tr><td>${contract.method}<td><code>${escape(contract.path)}</code>` +
-    `<td>${escape(contract.summary)}<td>${(contract.fails ?? []).join(", ")}`
+    `<tr><td>${contract.method}<td><code>${escapeMarkup(contract.path)}</code>` +
+    `<td>${escapeMarkup(contract.summary)}<td>${(contract.fails ?? []).join(", ")}`
   );
   const page = `<!doctype html><html lang="en"><meta charset="utf-8">
 <title>Agent Mesh daemon</title><style>
@@ -26,8 +27,4 @@ body { font: 15px/1.5 system-ui; margin: 2rem auto; max-width: 70rem; padding: 0
       "cache-control": "no-store",
     },
   });
-}
-
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

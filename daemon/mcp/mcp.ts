@@ -12,7 +12,8 @@ import {
 } from "@modelcontextprotocol/server";
 import { Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX } from "kit/route.ts";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
+import { tryJson } from "kit/text.ts";
 import { type Identify, NOBODY } from "./identify.ts";
 import { type House, type Tool, toToolError } from "./tool.ts";
 import { TOOLS } from "./tools.ts";
@@ -48,7 +49,7 @@ export class Mcp implements AsyncDisposable {
   async answer(request: Request): Promise<Response> {
     const body = await readRequestBody(request, BODY_BYTES_MAX);
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
-    const parsedBody = parse(body.text);
+    const parsedBody = tryJson(body.text);
     if (parsedBody === undefined) return notJson();
     const asked = accepting(request);
     const legacy = await isLegacyRequest(asked, parsedBody);
@@ -114,15 +115,6 @@ function accepting(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
-}
-
-/** Undefined for what is no JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** JSON-RPC 2.0, section 5: without an id, as none could be read. */

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
+import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 
 /** Messages that may wait for the daemon at once; more is no agent, but a fault. */
@@ -69,7 +70,7 @@ class StdioProxy {
   /** Starts to carry one message; answers are written as they come. */
   take(line: string | undefined): void {
     if (line?.trim() === "") return;
-    const message = line === undefined ? undefined : parse(line);
+    const message = line === undefined ? undefined : tryJson(line);
     const messages = [message].flat().filter(isJson);
     const cancelled = messages[0] && cancelledBy(messages[0]);
     if (cancelled !== undefined) return this.#inFlight.get(cancelled)?.abort();
@@ -110,7 +111,7 @@ class StdioProxy {
     try {
       const response = await this.#post(line, messages[0] ?? {}, signal);
       const text = await response.text();
-      const answer = parse(text);
+      const answer = tryJson(text);
       if (isRpc(answer)) {
         this.#remember(messages[0], answer);
         return [JSON.stringify(withId(answer, ids))];
@@ -152,7 +153,7 @@ class StdioProxy {
   /** Looked up each time: a daemon that was restarted may be at another port. */
   #address(): URL {
     const text = readTextOrNothing(join(statePath(this.#env), "daemon.json"));
-    const beacon = parse(text ?? "");
+    const beacon = tryJson(text ?? "");
     const url = isJson(beacon) ? beacon["url"] : undefined;
     if (typeof url !== "string" || !URL.canParse(url)) throw new NoDaemon("No mesh daemon is up");
     return new URL("/mcp", url);
@@ -236,13 +237,4 @@ function isRpc(value: unknown): boolean {
 
 function isJson(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Undefined for what is no JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

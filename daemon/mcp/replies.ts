@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { type Call, Refused, type Wire } from "kit/client.ts";
+import { escapeMarkup } from "kit/text.ts";
 import { getAsk, waitAsk } from "../asks/contract.ts";
 import { getPeer } from "../peers/contract.ts";
 import type { McpCaller } from "./identify.ts";
@@ -77,6 +78,5 @@ function printable(text: string): string {
 }
 
 function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+  return escapeMarkup(text).replaceAll('"', "&quot;");
 }

@@ -247,6 +247,7 @@ export class Directory {
     const { dropped_at: _dropped, closed: _closed, ...known } = rest;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
     const now = this.#ground.clock.now();
+    const transport = this.#reach.transport(peer_id);
     const pending = this.#reach.pending(peer_id);
     const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
     return {
@@ -260,18 +261,20 @@ export class Directory {
       ...(parent_runtime_id && { parent_runtime_id }),
       ...(addressable_reason && { addressable_reason }),
       parent_peer_id: this.parentOf(stored),
-      transport: this.#reach.transport(peer_id),
+      transport,
       ws_connected: this.#reach.socket(peer_id),
-      inbound_status: this.#inbound(stored),
+      inbound_status: this.#inbound(stored, transport),
       pending_ask_count: pending.count,
       oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
     };
   }
 
-  #inbound({ peer_id, status, role }: StoredPeer): Peer["inbound_status"] {
+  #inbound(
+    { peer_id, status, role }: StoredPeer,
+    transport: Transport,
+  ): Peer["inbound_status"] {
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
-    const transport = this.#reach.transport(peer_id);
     if (transport === "none") return "no_transport";
     const blocked = this.#reach.blocked(peer_id);
     if (blocked === null || transport === "websocket") return "ok";

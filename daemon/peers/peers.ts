@@ -216,20 +216,13 @@ export class Peers {
 
   /** Everyone that a rung could reach. */
   addressees(): Addressee[] {
-    return rows.alive(this.#ground.db).flatMap(({ peer_id }) => this.addressee(peer_id) ?? []);
+    return rows.alive(this.#ground.db).flatMap((peer) => toAddressee(peer) ?? []);
   }
 
   /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
   addressee(peer_id: string): Addressee | undefined {
     const peer = rows.get(this.#ground.db, peer_id);
-    if (!peer || peer.dropped_at !== null || peer.closed) return undefined;
-    if (peer.status === "retired" || peer.status === "offline" || !peer.addressable) {
-      return undefined;
-    }
-    const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
-    const { backend, tmux_socket, pane_id } = peer;
-    const process = { agent_pid, agent_started, runtime_session_id };
-    return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, metadata };
+    return peer && toAddressee(peer);
   }
 
   /** After a start nothing is known: every live peer is offline until there is evidence. */
@@ -372,4 +365,13 @@ export class Peers {
     if (!address) throw new Problem("unknown_peer", { peer: peer_id });
     return address;
   }
+}
+
+function toAddressee(peer: StoredPeer): Addressee | undefined {
+  if (peer.dropped_at !== null || peer.closed || !peer.addressable) return undefined;
+  if (peer.status === "retired" || peer.status === "offline") return undefined;
+  const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
+  const { peer_id, backend, tmux_socket, pane_id } = peer;
+  const process = { agent_pid, agent_started, runtime_session_id };
+  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, metadata };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { VERSION } from "kit/version.ts";
+import { VERSION } from "kit/contract.ts";
 import { FRAME_BYTES_MAX } from "../../daemon/delivery/ws/frames.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";

@@ -30,6 +30,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     backend: "claude-code",
     // The socket shows a text as another session's; a human's words are typed where that is safe.
     rungs: (_peer, { human }) => human ? [pane, native] : [native, pane],
+    transport: ({ agent_pid, pane_id }) =>
+      agent_pid !== null ? "native" : pane_id === null ? "none" : "pane",
     sight: (peer) => Promise.resolve(sight(config_dirs, peer)),
   };
 }

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { invalidRequest } from "kit/problem.ts";
-import type { Addressee } from "../contract.ts";
+import type { HookReader, HookReport } from "../contract.ts";
 
 const common = {
   session_id: z.string().min(1),
@@ -55,21 +55,6 @@ type Known = z.infer<typeof Known>;
 
 /** Any event, those of later versions too: that it came is all that is taken from it. */
 const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
-
-export interface HookReport {
-  readonly event: string;
-  readonly session_id: string;
-  readonly transcript_path?: string | undefined;
-  readonly cwd?: string | undefined;
-  readonly turn_state?: NonNullable<Addressee["turn_state"]>;
-  readonly model?: string | undefined;
-  /** What the agent was asked. The id of a message in it proves that the message was seen. */
-  readonly prompt?: string;
-  readonly last_message?: string | undefined;
-  /** Set when the process ends with the session; after `/clear` it goes on under another id. */
-  readonly end_reason?: string;
-  readonly source?: string;
-}
 
 /** What is read; refuses a payload that names no event or no session. */
 export function readHook(payload: unknown): HookReport {
@@ -129,4 +114,4 @@ export function hookAnswer(payload: unknown, context: string | null): Record<str
 }
 
 /** The house's interface to all of this (`agents.ts`). */
-export const claudeCodeHooks = { read: readHook, answer: hookAnswer, takesContext } as const;
+export const claudeCodeHooks: HookReader = { read: readHook, answer: hookAnswer, takesContext };

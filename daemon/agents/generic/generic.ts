@@ -11,6 +11,7 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
   return {
     backend: "generic",
     rungs: () => [pane],
+    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
     sight: (peer) => sight(peer, options.tmuxes),
   };
 }

@@ -52,11 +52,6 @@ export class Courier {
     }).finally(() => this.#walks.delete(peer_id));
   }
 
-  /** Tries again whoever something waits for; the heart's. */
-  beat(): void {
-    for (const peer_id of ledger.peersWaiting(this.#ground.db)) this.wake(peer_id);
-  }
-
   /** Takes no new message; resolves when those under way have come to their end. */
   async close(): Promise<void> {
     this.#closing = true;
@@ -73,7 +68,7 @@ export class Courier {
 
   async #next(peer_id: string): Promise<Outcome> {
     if (this.#needs.connected(peer_id)) return "blocked";
-    const [message] = ledger.queue(this.#ground.db, peer_id, 0, 1);
+    const [message] = ledger.queue(this.#ground.db, peer_id, 1);
     const addressee = message && this.#needs.ladder.addressee(peer_id);
     if (!addressee) return "blocked";
     const parcel = toParcel(message);

@@ -1,5 +1,6 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
+import { escapeMarkup } from "kit/text.ts";
 import type { Held } from "../contract.ts";
 
 /** All but line feeds; a tab becomes a space before. */
@@ -40,7 +41,7 @@ function peerFrame(message: Held): string {
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,
   });
-  const body = escape(printable(text));
+  const body = escapeMarkup(printable(text));
   const lines = [`[mesh] <peer-message ${said}>${body}</peer-message>`];
   if (kind === "ask") lines.push(hint(message));
   return lines.join("\n");
@@ -55,12 +56,8 @@ function hint({ correlation_id }: Held): string {
 function attributes(of: Record<string, string | null>): string {
   return Object.entries(of)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}="${escape(value ?? "").replaceAll('"', "&quot;")}"`)
+    .map(([name, value]) => `${name}="${escapeMarkup(value ?? "").replaceAll('"', "&quot;")}"`)
     .join(" ");
-}
-
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 /** The ids of messages that a prompt carries in our own frames: what it proves seen. */

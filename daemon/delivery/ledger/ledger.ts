@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
 import type { Held, Opening } from "../contract.ts";
-import { ASK, AskRow, BY_IDENT, HELD, HeldRow, identOf, STEP, Step } from "./rows.ts";
+import { ASK, AskRow, BY_IDENT, HELD, HeldRow, identOf } from "./rows.ts";
 
 const INSERT = `insert into messages
   (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
@@ -69,18 +69,12 @@ export function heldBySeq(db: Database, seq: number): Held | undefined {
   return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
 }
 
-/** The little that a receipt needs to know. */
-export function stateOf(db: Database, delivery_id: string) {
-  return db.get(Step, `${STEP} where ${BY_IDENT}`, { ident: identOf(delivery_id) });
-}
-
-/** What waits for a peer, oldest first, after `after`. */
-export function queue(db: Database, to_peer_id: string, after: number, limit: number): Held[] {
+/** What waits for a peer, oldest first. */
+export function queue(db: Database, to_peer_id: string, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where to_peer_id = :to_peer_id and state = 'queued' and seq > :after
-     order by seq limit :limit`,
-    { to_peer_id, after, limit },
+    `${HELD} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
+    { to_peer_id, limit },
   );
 }
 

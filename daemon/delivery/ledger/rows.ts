@@ -1,9 +1,8 @@
 /** What the ledger's rows are, and how one is found: shared by all its statements. */
 
-import { z } from "zod";
 import { rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
-import { Delivery, Held } from "../contract.ts";
+import { Held } from "../contract.ts";
 
 export const HeldRow = rowOf(Held);
 export const AskRow = rowOf(Ask);
@@ -30,13 +29,3 @@ export const BY_IDENT = `seq = seq_of(:ident) and ident = :ident`;
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
 }
-
-/** The little that a receipt needs to know. */
-export const Step = z.object({
-  seq: z.number(),
-  kind: Delivery.shape.kind,
-  to_peer_id: z.string(),
-  state: Delivery.shape.state,
-  created_at: z.number(),
-});
-export const STEP = "select seq, kind, to_peer_id, state, created_at from messages";

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
 import type { Steps } from "../ledger/steps.ts";
-import type { DeliveryAck, Outbound } from "./frames.ts";
+import type { DeliveryAck } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
 /** How many waiting messages are replayed in one turn. */
@@ -21,19 +21,12 @@ export class Sockets {
   readonly #ground: Ground;
   readonly #steps: Steps;
   readonly #sessions = new Map<string, Session>();
-  readonly #toFrame: (message: Held) => Outbound | undefined;
   /** Frames that went out in this turn and are not yet marked as sent. */
   #written: Held[] = [];
 
-  constructor(
-    ground: Ground,
-    steps: Steps,
-    toItemFrame: (message: Held) => Outbound | undefined,
-  ) {
+  constructor(ground: Ground, steps: Steps) {
     this.#ground = ground;
     this.#steps = steps;
-    this.#toFrame = (message) =>
-      message.kind === "inbox_item" ? toItemFrame(message) : toFrame(message);
   }
 
   get size(): number {
@@ -42,11 +35,6 @@ export class Sockets {
 
   of(peer_id: string): Session | undefined {
     return this.#sessions.get(peer_id);
-  }
-
-  /** Names of the inbox surfaces that are connected. */
-  surfaces(): Session[] {
-    return [...this.#sessions.values()].filter(({ identity }) => identity.surface !== null);
   }
 
   /** A session that may be handed a new message at once, or nothing. */
@@ -77,7 +65,7 @@ export class Sockets {
     const { db } = this.#ground;
     if (!session.open || this.#sessions.get(session.peer_id) !== session) return;
     db.transact(() => {
-      const batch = ledger.queue(db, session.peer_id, 0, REPLAY_BATCH);
+      const batch = ledger.queue(db, session.peer_id, REPLAY_BATCH);
       session.flowing = batch.length === 0;
       for (const message of batch) {
         const { receipts } = session.identity;
@@ -90,8 +78,7 @@ export class Sockets {
 
   /** Writes the frame of a message that is on the disk as attempting. */
   push(session: Session, ticket: Ticket): void {
-    const frame = this.#toFrame(ticket.message);
-    if (!frame || !session.send(frame)) return this.#refuse(ticket.message);
+    if (!session.send(toFrame(ticket.message))) return this.#refuse(ticket.message);
     ticket.state = "sent";
     if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
     this.#written.push(ticket.message);
@@ -107,10 +94,10 @@ export class Sockets {
     return found;
   }
 
-  /** Pings who is due, replays to who waits; once a second. */
-  beat(now: number): void {
+  /** Pings who is due, replays to those for whom something waits; once a second. */
+  beat(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.beat(now);
-    for (const peer_id of ledger.peersWaiting(this.#ground.db)) {
+    for (const peer_id of waiting) {
       const session = this.flowing(peer_id);
       if (session) this.replay(session);
     }

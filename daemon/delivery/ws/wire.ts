@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Ground } from "kit/ground.ts";
 import { dispatcher } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
+import { tryJson } from "kit/text.ts";
 import type { Turn } from "../../peers/contract.ts";
 import {
   CLOSE,
@@ -204,14 +205,6 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
   ack: (wire, verb) => void wire.verb(verb),
   decline: (wire, verb) => void wire.verb(verb),
 });
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Turns a request into a socket, and the socket into a line with a wire on it. */
 export function upgrade(request: Request, wireOn: (line: Line) => Wire): Response {
