@@ -224,3 +224,17 @@ Deno.test("the recipient's own word on an ask is its word on the delivery as wel
   const again = await joinWithReceipts(w, "bob");
   assert.deepEqual(again.of("ask"), []);
 });
+
+Deno.test("a prompt that holds an ask's id is told as a step of its delivery", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await ask(w, "ada", "bob", "One");
+  const [taken] = (await drain(w)).deliveries;
+  const steps: [string, string][] = [];
+  using _ears = w.daemon.ground.events.subscribe({
+    delivery: ({ delivery_id, state }) => void steps.push([delivery_id, state]),
+  });
+  const correlation_id = taken?.delivery_id.replace("qd-", "ask-");
+  await post(w, "/peers/bob/turn", { prompt: `[mesh] id="${correlation_id}"` });
+  assert.deepEqual(steps, [[taken?.delivery_id, "seen"]]);
+});
