@@ -2,7 +2,6 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {
@@ -11,11 +10,10 @@ import {
   type DeclineAsk,
   type OpenAsk,
   PENDING,
-  type Question,
   type Resolution,
-  type TypedAnswer,
 } from "./contract.ts";
-import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+import { Endings, type HumanDoor, type Post } from "./endings.ts";
+import { askMachine, type CloseReason } from "./machine.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */
 const EVICT_ROWS_MAX = 200;
@@ -59,33 +57,6 @@ interface AskLedger {
   pull(correlation_id: string): void;
 }
 
-/** The way out: the delivery desk. */
-interface Post {
-  send(draft: {
-    kind: "ask" | "ack";
-    from: { peer_id: string | null; name: string };
-    to: Address;
-    voice: Voice;
-    text: string;
-    circle: string | null;
-    attachments?: readonly string[];
-    correlation_id?: string | null;
-    reply_to?: string | null;
-    question?: Question | null;
-    traceparent?: string | undefined;
-    closing?: Pick<Held, "close_reason" | "outcome">;
-    opening?: Opening;
-  }): { readonly message: Held; readonly state: Held["state"] };
-  /** Its ask is closed; whether the message may have reached the recipient. */
-  release(correlation_id: string, reason: string): boolean;
-}
-
-/** The human's side: what is asked of the human, and what comes back to it. */
-interface HumanDoor {
-  take(message: Held, reply_to_item?: string): { item_id: string; surfaces: string[] };
-  closed(ask: Ask): void;
-}
-
 export interface AsksNeeds {
   readonly directory: Directory;
   readonly ledger: AskLedger;
@@ -103,16 +74,15 @@ export interface Manner {
   readonly traceparent?: string | undefined;
 }
 
-type Waiter = (ask: Ask | undefined) => void;
-
 export class Asks {
   readonly #ground: Ground;
   readonly #needs: AsksNeeds;
-  readonly #waiting = new Map<string, Set<Waiter>>();
+  readonly #endings: Endings;
 
   constructor(ground: Ground, needs: AsksNeeds) {
     this.#ground = ground;
     this.#needs = needs;
+    this.#endings = new Endings(ground, needs);
   }
 
   /** Opens an ask. Everything is checked before anything is registered or queued. */
@@ -126,7 +96,7 @@ export class Asks {
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
       if (before && before.state === "open" && before.to_peer_id === from.peer_id) {
-        this.#settle(before, "reply_to", { responder: from.name });
+        this.#endings.settle(before, "reply_to", { responder: from.name });
       }
       const ticket = post.send({
         kind: "ask",
@@ -168,12 +138,12 @@ export class Asks {
         throw closed(ask);
       }
       const by = { responder, proven_human };
-      if (message === undefined) return this.#settle(ask, "ack", by);
+      if (message === undefined) return this.#endings.settle(ask, "ack", by);
       if (ask.question?.kind === "choice") {
         const answer = choose(ask.question, message);
-        return this.#settle(ask, "answered", { ...by, reply: answer.text, answer });
+        return this.#endings.settle(ask, "answered", { ...by, reply: answer.text, answer });
       }
-      return this.#settle(ask, "ack_with_msg", { ...by, reply: message });
+      return this.#endings.settle(ask, "ack_with_msg", { ...by, reply: message });
     });
   }
 
@@ -187,7 +157,7 @@ export class Asks {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") throw closed(ask);
-      return this.#settle(ask, "declined", { responder, proven_human, reply: reason });
+      return this.#endings.settle(ask, "declined", { responder, proven_human, reply: reason });
     });
   }
 
@@ -202,7 +172,7 @@ export class Asks {
       const ask = this.mustGet(correlation_id);
       this.#mustBeAsker(ask, asker);
       if (ask.state === "closed") throw closed(ask);
-      return this.#settle(ask, "cancelled", {
+      return this.#endings.settle(ask, "cancelled", {
         responder: ask.from_peer_name,
         proven_human,
         reply: reason ?? null,
@@ -216,7 +186,7 @@ export class Asks {
     db.transact(() => {
       const ask = this.mustGet(correlation_id);
       if (ask.state === "open") {
-        this.#settle(ask, "send_failed", { responder: null, reply: reason });
+        this.#endings.settle(ask, "send_failed", { responder: null, reply: reason });
       }
     });
   }
@@ -226,7 +196,7 @@ export class Asks {
     const { db } = this.#ground;
     return db.transact(() => {
       const asks = this.#needs.ledger.openTo(peer_id);
-      for (const ask of asks) this.#settle(ask, why, { responder: null });
+      for (const ask of asks) this.#endings.settle(ask, why, { responder: null });
       return asks.length;
     });
   }
@@ -243,7 +213,7 @@ export class Asks {
       signal: AbortSignal;
     },
   ): Promise<Resolution | typeof PENDING> {
-    const { db, clock } = this.#ground;
+    const { db } = this.#ground;
     const ask = db.transact(() => {
       const found = this.mustGet(correlation_id);
       this.#mustBeAsker(found, asker);
@@ -254,25 +224,13 @@ export class Asks {
       return found;
     });
     if (ask.state === "closed") return toResolution(ask);
-    const settled = Promise.withResolvers<Ask | undefined>();
-    const over = new AbortController();
-    const waiters = this.#waiting.getOrInsertComputed(correlation_id, () => new Set());
-    waiters.add(settled.resolve);
-    try {
-      const until = AbortSignal.any([signal, over.signal]);
-      const expired = clock.sleep(ms_max, until).then(() => undefined, () => undefined);
-      const found = await Promise.race([settled.promise, expired]);
-      return found ? toResolution(found) : PENDING;
-    } finally {
-      over.abort();
-      waiters.delete(settled.resolve);
-      if (waiters.size === 0) this.#waiting.delete(correlation_id);
-    }
+    const found = await this.#endings.next(correlation_id, ms_max, signal);
+    return found ? toResolution(found) : PENDING;
   }
 
   /** Answers everyone who waits with `pending`: the daemon goes, the asks stay. */
   dismiss(): void {
-    for (const waiters of this.#waiting.values()) waiters.forEach((wake) => wake(undefined));
+    this.#endings.dismiss();
   }
 
   mustGet(correlation_id: string): Ask {
@@ -305,80 +263,9 @@ export class Asks {
     const human_id = directory.human()?.peer_id ?? null;
     const stale = ledger.stale(now - ask_ttl_ms, human_id, EVICT_ROWS_MAX);
     if (stale.length === 0) return;
-    db.transact(() => stale.forEach((ask) => this.#settle(ask, "evicted", { responder: null })));
-  }
-
-  /** Closes an ask: its row, its event, its asker, and those who wait. */
-  #settle(
-    ask: Ask,
-    close_reason: CloseReason,
-    { responder, proven_human = false, reply = null, answer = null }: {
-      responder: string | null;
-      proven_human?: boolean;
-      reply?: string | null;
-      answer?: TypedAnswer | null;
-    },
-  ): CloseReason {
-    const { db, events, clock } = this.#ground;
-    const { ledger, post, human } = this.#needs;
-    const [on, outcome] = CLOSINGS[close_reason];
-    const at = clock.now();
-    const state = askMachine.step(ask.state, on);
-    const settled: Ask = {
-      ...ask,
-      ...{ state, close_reason, outcome, reply, answer, responder },
-      status: "resolved",
-      closed_at: at,
-    };
-    ledger.close(settled, at);
-    const reached = post.release(ask.correlation_id, close_reason);
-    human.closed(settled);
-    events.append("ack", {
-      correlation_id: ask.correlation_id,
-      close_reason,
-      outcome,
-      from_peer_id: ask.to_peer_id,
-      from: ask.to_peer_name,
-      to_peer_id: ask.from_peer_id,
-      to: ask.from_peer_name,
-    });
-    if (close_reason !== "cancelled") this.#tell(settled, "asker", proven_human);
-    else if (reached) this.#tell(settled, "recipient", proven_human);
-    db.afterCommit(() => this.#waiting.get(ask.correlation_id)?.forEach((wake) => wake(settled)));
-    return close_reason;
-  }
-
-  /** Sends the end of an ask to whoever does not know it; in pull mode the asker comes for it. */
-  #tell(ask: Ask, end: "asker" | "recipient", proven_human: boolean): void {
-    if (end === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
-    const to_id = end === "asker" ? ask.from_peer_id : ask.to_peer_id;
-    const to = to_id ? this.#needs.address(to_id) : undefined;
-    if (!to || to.status === "retired") return;
-    if (!to.addressable) {
-      const dropped = { peer_id: to.peer_id, count: 1, reason: "peer_not_addressable" };
-      return this.#ground.events.append("deliveries_dropped", dropped);
-    }
-    const asker = { peer_id: ask.from_peer_id, name: ask.from_peer_name };
-    const recipient = { peer_id: ask.to_peer_id, name: ask.to_peer_name };
-    const ticket = this.#needs.post.send({
-      kind: "ack",
-      from: end === "asker" ? recipient : asker,
-      to,
-      voice: this.#voiceOf(ask, end, proven_human),
-      text: ask.reply ?? "",
-      circle: ask.circle,
-      correlation_id: ask.correlation_id,
-      closing: { close_reason: ask.close_reason, outcome: ask.outcome },
-    });
-    if (to.role === "human") this.#needs.human.take(ticket.message);
-  }
-
-  /** The human's word is the human's only through a proven door (contract 2). */
-  #voiceOf(ask: Ask, end: "asker" | "recipient", proven_human: boolean): Voice {
-    const human = this.#needs.directory.human()?.peer_id;
-    const speaker = end === "asker" ? ask.to_peer_id : ask.from_peer_id;
-    if (human === undefined || speaker !== human || ask.responder === null) return "peer";
-    return proven_human ? "human" : "unverified";
+    db.transact(() =>
+      stale.forEach((ask) => this.#endings.settle(ask, "evicted", { responder: null }))
+    );
   }
 
   #responder(ask: Ask, from_peer: string | undefined): string {
