@@ -52,12 +52,14 @@ export const Held = Delivery.extend({
   close_reason: maybe,
   outcome: maybe,
   closed_at: Instant.nullable(),
-  unproved_at: Instant.nullable(),
   settled_at: Instant.nullable(),
   traceparent: z.string(),
   repeatable: z.boolean(),
 });
 export type Held = z.output<typeof Held>;
+
+/** How long bytes may be out before the lack of a proof is said (architecture 3). */
+export const PROOF_MS_MAX = 30_000;
 
 /** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
 export const Traceparent = z.string().regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)

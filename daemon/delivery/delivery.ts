@@ -4,7 +4,14 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Numbers } from "../numbers.ts";
 import type { Address } from "../peers/contract.ts";
-import type { Delivery as Record, Held, Kind, Opening, Voice } from "./contract.ts";
+import {
+  type Delivery as Record,
+  type Held,
+  type Kind,
+  type Opening,
+  PROOF_MS_MAX,
+  type Voice,
+} from "./contract.ts";
 import type { Courier } from "./ladder/courier.ts";
 import { idsIn } from "./ladder/framing.ts";
 import * as audit from "./ledger/audit.ts";
@@ -14,8 +21,6 @@ import type { DeliveryAck } from "./ws/frames.ts";
 import type { Session } from "./ws/session.ts";
 import type { Sockets, Ticket } from "./ws/sockets.ts";
 
-/** How long bytes may be out before the lack of a proof is said (architecture 3). */
-const PROOF_MS_MAX = 30_000;
 /** How long a drain may stay unsettled before its messages wait again (contract 3). */
 const DRAIN_MS_MAX = 60_000;
 const BEAT_ROWS_MAX = 500;
@@ -179,8 +184,10 @@ export class Delivery {
   nameUnproved(peer_id: string, limit: number): Held[] {
     const { db, clock } = this.#ground;
     return db.transact(() => {
-      const messages = ledger.unproved(db, peer_id, limit);
-      for (const { seq } of messages) ledger.named(db, seq, clock.now());
+      const now = clock.now();
+      const before = now - PROOF_MS_MAX;
+      const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
+      for (const { seq } of messages) ledger.named(db, seq, now);
       return messages;
     });
   }
@@ -213,14 +220,11 @@ export class Delivery {
     });
   }
 
-  /** Once a second: what is past its time, unproved, or drained and never settled. */
+  /** Once a second: what is past its time, or drained and never settled. */
   beat(now: number): void {
     const { db } = this.#ground;
     db.transact(() => {
       for (const message of ledger.overdue(db, now, BEAT_ROWS_MAX)) this.#expire(message);
-      for (const message of ledger.markUnproved(db, now - PROOF_MS_MAX, now)) {
-        this.#steps.say(message);
-      }
       for (const message of ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX)) {
         this.#steps.repeated(message, "not_settled");
       }
@@ -304,7 +308,6 @@ export class Delivery {
       sent_at: null,
       accepted_at: taken && !session ? now : null,
       seen_at: null,
-      unproved_at: null,
       settled_at: null,
       expires_at: opening ? null : now + this.#needs.queue.ttl_ms,
       reason: null,

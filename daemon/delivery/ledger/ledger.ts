@@ -212,24 +212,20 @@ export function dropQueue(db: Database, to_peer_id: string, reason: string, at: 
   );
 }
 
-/** Messages whose bytes went out without a proof: they stay sent, and the trace says so. */
-export function markUnproved(db: Database, before: number, at: number): Held[] {
+/**
+ * What was sent to a peer before `before` and never proved, oldest first. A socket without receipts
+ * has no proof to give, and no hook that could name its messages.
+ */
+export function unproved(
+  db: Database,
+  of: { to_peer_id: string; before: number; limit: number },
+): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where watched = 1 and not repeatable and sent_at < :before limit 500`,
-    { before },
-  ).filter(({ seq }) =>
-    db.run("update messages set unproved_at = :at where seq = :seq", { seq, at }) > 0
-  );
-}
-
-/** What was sent to a peer and never proved, oldest first. */
-export function unproved(db: Database, to_peer_id: string, limit: number): Held[] {
-  return db.all(
-    HeldRow,
-    `${HELD} where to_peer_id = :to_peer_id and unproved = 1
+    `${HELD} where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
+       and named_at is null and rung <> 'websocket' and sent_at < :before
      order by seq limit :limit`,
-    { to_peer_id, limit },
+    of,
   );
 }
 
@@ -275,7 +271,8 @@ export function unfinishedOf(db: Database, to_peer_id: string): Held[] {
 export function unsettled(db: Database, before: number, limit: number): Held[] {
   return db.all(
     HeldRow,
-    `${HELD} where watched = 1 and repeatable and sent_at <= :before limit :limit`,
+    `${HELD} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
+     limit :limit`,
     { before, limit },
   );
 }

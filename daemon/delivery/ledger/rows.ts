@@ -12,7 +12,7 @@ export const DELIVERY_ID =
 export const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
   from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
   state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
-  unproved_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
+  expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 export const ASK =
   `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,

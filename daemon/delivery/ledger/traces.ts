@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Held, Stage, Trace } from "../contract.ts";
+import { type Held, PROOF_MS_MAX, type Stage, type Trace } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { identOf } from "./rows.ts";
 import { notes } from "./stages.ts";
@@ -10,7 +10,7 @@ import { notes } from "./stages.ts";
 type Told = Omit<Stage, "seq">;
 
 /** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in their order. */
-export function traceOf({ db }: Ground, trace_id: string): Trace {
+export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
   const message = ledger.held(db, trace_id);
   if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
     throw new Problem("unknown_trace", { trace_id });
@@ -20,7 +20,7 @@ export function traceOf({ db }: Ground, trace_id: string): Trace {
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,
   }));
-  const stages = inOrder(steps(message), unusual);
+  const stages = inOrder(steps(message, clock.now()), unusual);
   return {
     trace_id,
     kind: message.kind,
@@ -39,7 +39,7 @@ function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
-function steps(message: Held): Told[] {
+function steps(message: Held, now: number): Told[] {
   const { state, rung, reason } = message;
   const at = (stage: string, ts: number | null, detail: string | null = null): Told[] =>
     ts === null ? [] : [{
@@ -62,9 +62,15 @@ function steps(message: Held): Told[] {
     ...at("sent", message.sent_at, state === "sent" ? reason : null),
     ...at("accepted", message.accepted_at),
     ...at("seen", message.seen_at),
-    ...at("unproved", message.seen_at === null ? message.unproved_at : null),
+    ...at("unproved", unprovedSince(message, now)),
     ...at(state, message.settled_at, reason),
     ...at("acked", acked ? closed : null, message.close_reason),
     ...at("closed", closed, message.close_reason),
   ];
+}
+
+/** When the time for a proof was over; null where there is one, or where it will be sent again. */
+function unprovedSince({ state, sent_at, repeatable }: Held, now: number): number | null {
+  if (state !== "sent" || sent_at === null || repeatable) return null;
+  return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;
 }
