@@ -80,6 +80,9 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
       turn: (peer_id, turn) => {
         if (directory.isOpen(peer_id)) peers.turn(peer_id, turn); // It may just have been retired.
       },
+      chat: (peer_id, said) => {
+        if (directory.isOpen(peer_id)) peers.chat(peer_id, said);
+      },
       verb: (session, verb) => doVerb(daemon, session, verb),
     },
     line,

@@ -56,6 +56,7 @@ export const EVENTS = {
     replied: z.boolean(),
     surface: maybe,
   }),
+  chat_turn: z.object({ peer_id: id, role: id, turn_id: maybe }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

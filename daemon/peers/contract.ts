@@ -294,6 +294,24 @@ export const reportTurn = contract({
 });
 export type Turn = z.output<typeof reportTurn.body>;
 
+export const reportChat = contract({
+  id: "peers.chat",
+  method: "POST",
+  path: "/events/chat",
+  summary: "What was said in a turn; the ids in a user's text prove messages seen",
+  who: "peer",
+  body: z.object({
+    peer_id: z.string(),
+    role: z.enum(["user", "assistant"]),
+    text: z.string(),
+    turn_id: z.string().max(255).optional(),
+    tool_calls: z.array(z.unknown()).optional(),
+  }),
+  returns: Ok,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+});
+export type Chat = Pick<z.output<typeof reportChat.body>, "role" | "text" | "turn_id">;
+
 /** JSON of bounded size; what is nested too deep to be written again has none. */
 function isSmall(metadata: Record<string, unknown>): boolean {
   try {

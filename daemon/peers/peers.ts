@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee } from "../agents/contract.ts";
-import type { Address, Offline, Provenance, Registration, Turn } from "./contract.ts";
+import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
@@ -193,6 +193,15 @@ export class Peers {
       if (prompt !== undefined) this.#needs.reactions.prompted(peer_id, prompt);
       this.#needs.directory.touch(peer_id);
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
+    });
+  }
+
+  /** What was said in a turn: told without its text, and believed as a proof of what it holds. */
+  chat(peer_id: string, { role, text, turn_id }: Chat): void {
+    const { db, events } = this.#ground;
+    db.transact(() => {
+      this.turn(peer_id, role === "user" ? { prompt: text } : { last_message: text });
+      events.append("chat_turn", { peer_id, role, turn_id: turn_id ?? null });
     });
   }
 

@@ -53,6 +53,10 @@ export function peerRoutes(peers: Peers, directory: Directory, registry: Registr
       peers.turn(idOf(params), body);
       return OK;
     }),
+    route(contracts.reportChat, ({ body }) => {
+      peers.chat(idOf({ id: body.peer_id }), body);
+      return OK;
+    }),
   ];
 }
 

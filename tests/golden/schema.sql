@@ -1,4 +1,4 @@
--- The daemon's tables after 1 migration(s).
+-- The daemon's tables after 2 migration(s).
 
 CREATE TABLE events (
   id integer primary key autoincrement,
@@ -56,7 +56,6 @@ CREATE TABLE messages (
   sent_at integer,
   accepted_at integer,
   seen_at integer,
-  unproved_at integer,
   named_at integer,
   expires_at integer,
   settled_at integer,
@@ -73,13 +72,7 @@ CREATE TABLE messages (
   closed_at integer,
 
   under_way integer generated always as
-    (state = 'attempting' or (state = 'sent' and repeatable)) virtual,
-  watched integer generated always as
-    (state = 'sent' and unproved_at is null and named_at is null
-     and (not repeatable or rung = 'hook')) virtual,
-  unproved integer generated always as
-    (state = 'sent' and not repeatable and named_at is null and unproved_at > 0) virtual
-) strict;
+    (state = 'attempting' or (state = 'sent' and repeatable)) virtual) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -94,9 +87,11 @@ CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = '
 CREATE INDEX messages_under_way on messages (seq, to_peer_id, kind)
   where under_way = 1;
 
-CREATE INDEX messages_unproved on messages (to_peer_id, seq) where unproved = 1;
+CREATE INDEX messages_unproved on messages (to_peer_id, seq)
+  where state = 'sent' and repeatable = 0 and named_at is null and rung <> 'websocket';
 
-CREATE INDEX messages_watched on messages (sent_at) where watched = 1;
+CREATE INDEX messages_unsettled on messages (sent_at)
+  where state = 'sent' and repeatable = 1 and rung = 'hook';
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 

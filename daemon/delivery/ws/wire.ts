@@ -5,7 +5,7 @@ import type { Ground } from "kit/ground.ts";
 import { dispatcher } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
-import type { Turn } from "../../peers/contract.ts";
+import type { Chat, Turn } from "../../peers/contract.ts";
 import {
   CLOSE,
   type CloseReasonCode,
@@ -36,6 +36,7 @@ export interface WireNeeds {
   detach(session: Session): void;
   receipt(session: Session, ack: DeliveryAck): void;
   turn(peer_id: string, turn: Turn): void;
+  chat(peer_id: string, said: Chat): void;
   /** Does a verb as this peer; its answer as the wire shows it. */
   verb(session: Session, verb: Verb): Promise<Record<string, unknown>>;
 }
@@ -96,6 +97,10 @@ export class Wire {
 
   turn(turn: Turn): void {
     if (this.#session) this.#needs.turn(this.#session.peer_id, turn);
+  }
+
+  chat(said: Chat): void {
+    if (this.#session) this.#needs.chat(this.#session.peer_id, said);
   }
 
   pong(): void {
@@ -196,9 +201,7 @@ export class Wire {
 const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
   delivery_ack: (wire, ack) => wire.receipt(ack),
   status: (wire, { status, turn_state }) => wire.turn({ status, turn_state }),
-  chat_turn: (wire, { role, text }) => {
-    wire.turn(role === "user" ? { prompt: text } : { last_message: text });
-  },
+  chat_turn: (wire, said) => wire.chat(said),
   pong: (wire) => wire.pong(),
   ask: (wire, verb) => void wire.verb(verb),
   notify: (wire, verb) => void wire.verb(verb),
