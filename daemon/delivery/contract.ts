@@ -77,6 +77,7 @@ export const notifyPeer = contract({
   path: "/notify",
   summary: "Tell a peer something that needs no reply",
   who: "peer",
+  once: true,
   body: z.object({
     from_peer: Sender,
     to_peer: z.string(),
@@ -106,6 +107,7 @@ export const notifyPeer = contract({
     "peer_not_addressable",
     "to_self",
     "queue_full",
+    "rate_limited",
   ],
 });
 export type Notify = z.output<typeof notifyPeer.body>;
@@ -116,6 +118,7 @@ export const broadcast = contract({
   path: "/broadcast",
   summary: "Tell the agents and orchestrators of a circle; never the human",
   who: "peer",
+  once: true,
   body: z.object({
     from_peer: Sender,
     text: Text,
