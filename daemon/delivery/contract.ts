@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -60,8 +61,8 @@ export const Held = Delivery.extend({
 export type Held = z.output<typeof Held>;
 
 /** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
-export const Traceparent = z.string().regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
-  .optional().catch(undefined);
+export const Traceparent = z.string().optional().catch(undefined)
+  .transform((given) => given === undefined ? undefined : readTrace(given));
 
 /** What an ask has from the start, beyond its delivery. */
 export interface Opening {

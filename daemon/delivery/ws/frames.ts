@@ -54,7 +54,7 @@ const ChatTurn = z.object({
 
 const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
 
-/** A verb carries the fields of its route, and what are headers there; the session is the sender. */
+/** A verb carries the fields of its route, and its headers; the session is the sender. */
 const verb = <T extends string>(type: T) =>
   z.looseObject({
     type: z.literal(type),
@@ -113,6 +113,7 @@ export type Outbound =
     outcome: string | null;
     text: string | null;
     attachments?: string[];
+    traceparent: string;
   })
   | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
   | { type: "ping"; ping_id: string }
