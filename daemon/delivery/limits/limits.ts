@@ -34,6 +34,8 @@ export class Limits {
   /** The peer_id of the human, when there is one. */
   readonly #human: () => string | undefined;
   readonly #pairs = new Pairs();
+  /** How many messages a queue is sure to take before it has to be counted again. */
+  readonly #room = new Map<string, number>();
 
   constructor(ground: Ground, options: LimitsOptions, human: () => string | undefined) {
     this.#ground = ground;
@@ -50,16 +52,22 @@ export class Limits {
     if (waits) this.#refuseWhenFull(message);
     if (message.reply_to) this.#refuseLongChain(message, message.reply_to);
     this.#count(message);
+    const { peer_id } = message.to;
+    this.#room.set(peer_id, Math.max(0, (this.#room.get(peer_id) ?? 0) - 1));
   }
 
   beat(now: number): void {
     this.#pairs.forget(now);
+    this.#room.clear();
   }
 
+  /** A queue grows by what passes here alone, so that it is not counted for every message. */
   #refuseWhenFull({ to: { peer_id } }: Weighed): void {
     const { max_per_peer } = this.#options;
+    if (this.#room.get(peer_id)) return;
     const waiting = ledger.waitingCount(this.#ground.db, peer_id, max_per_peer);
     if (waiting >= max_per_peer) throw new Problem("queue_full", { peer_id, waiting });
+    this.#room.set(peer_id, max_per_peer - waiting);
   }
 
   /** Each follow-up is a hop. Where the human asked or was asked, the count begins anew. */
