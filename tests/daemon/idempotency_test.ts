@@ -192,6 +192,31 @@ function peerId(w: World, name: string): string {
   return w.daemon.directory.find(name).peer_id;
 }
 
+Deno.test("a tool takes the key as an argument", async () => {
+  await using w = world();
+  const bob = await join(w, "bob");
+  const call = async (name: string, args: Record<string, unknown>) => {
+    const params = { name, arguments: { message: "Ready?", idempotency_key: "k", ...args } };
+    const rpc = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const response = await w.post("/mcp", rpc, { "content-type": "application/json" });
+    return (await response.json()).result.structuredContent;
+  };
+  for (
+    const [name, args] of [["ask", { peer: "bob" }], ["notify_peer", { peer: "bob" }]] as const
+  ) {
+    const first = await call(name, args), second = await call(name, args);
+    assert.equal(
+      second.correlation_id ?? second.delivery_id,
+      first.correlation_id ?? first.delivery_id,
+    );
+    assert.equal((await call(name, { ...args, message: "Now?" })).error, "idempotency_mismatch");
+  }
+  assert.deepEqual(await call("broadcast", {}), await call("broadcast", {}));
+  assert.equal((await call("broadcast", { idempotency_key: "" })).error, "invalid_request");
+  const heard = [bob.of("ask"), bob.of("notify"), bob.of("broadcast")];
+  assert.deepEqual(heard.map(({ length }) => length), [1, 1, 1]);
+});
+
 Deno.test("a repeat after a restart is answered with the same ids, and nothing is sent again", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };

@@ -1,4 +1,4 @@
--- The daemon's tables after 1 migration(s).
+-- The daemon's tables after 2 migration(s).
 
 CREATE TABLE events (
   id integer primary key autoincrement,
@@ -6,6 +6,19 @@ CREATE TABLE events (
   type text not null,
   data text not null
 ) strict;
+
+CREATE TABLE idempotency (
+  seq integer primary key,
+  sender text not null,
+  route text not null,
+  key text not null,
+  body_hash text not null,
+  answer text not null,
+  created_at integer not null,
+  unique (sender, route, key)
+) strict;
+
+CREATE INDEX idempotency_created on idempotency (created_at);
 
 CREATE INDEX inbox_correlation on inbox_items (correlation_id) where correlation_id is not null;
 
