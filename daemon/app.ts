@@ -20,6 +20,7 @@ import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
 import { Gate } from "./door.ts";
 import { Meters } from "./events/meters.ts";
+import { Idempotency } from "./idempotency.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import type { Mcp } from "./mcp/mcp.ts";
@@ -87,6 +88,7 @@ export class Daemon implements AsyncDisposable {
   readonly agents: Agents;
   readonly meters: Meters;
   readonly gate: Gate;
+  readonly idempotency: Idempotency;
   readonly started_at: number;
   /** Answers a request; `remote` is the other end of its socket, where there is one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -126,6 +128,7 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.gate = openGate(this);
+    this.idempotency = new Idempotency(this.ground);
     this.fetch = serve(routesOf(this), {
       admit: (request) => {
         this.gate.admit(request);
@@ -133,6 +136,7 @@ export class Daemon implements AsyncDisposable {
       },
       authorize: (request, contract, remote) => this.gate.authorize(request, contract, remote),
       durable: () => db.durable(),
+      memory: this.idempotency,
       fault: (fault) => log.error("A route failed", { fault }),
     });
     this.call = openCall(this);
@@ -174,6 +178,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
+    this.idempotency.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }

@@ -26,6 +26,8 @@ export const SETTINGS = {
   "daemon.history_days":              int(1, 3_650, "days")                                  .default(30),
   "daemon.queue.ttl_seconds":         int(1, 31_536_000, "seconds")                          .default(86_400),
   "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
+  "daemon.limits.hops":               int(0, 100, "follow-ups (0 is any number)")          .default(16),
+  "daemon.limits.pair_per_minute":    int(0, 1_000_000, "messages (0 is any number)")        .default(600),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),

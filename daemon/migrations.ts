@@ -177,4 +177,17 @@ export const migrations: readonly string[] = [
   create index messages_unproved on messages (to_peer_id, seq)
     where state = 'sent' and repeatable = 0 and named_at is null and rung <> 'websocket';
   `,
+  `
+  create table idempotency (
+    seq integer primary key,
+    sender text not null,
+    route text not null,
+    key text not null,
+    body_hash text not null,
+    answer text not null,
+    created_at integer not null,
+    unique (sender, route, key)
+  ) strict;
+  create index idempotency_created on idempotency (created_at);
+  `,
 ];

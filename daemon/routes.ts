@@ -23,19 +23,32 @@ import { migrations } from "./migrations.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 
+/** Whatever names its sender, and where to look for that name. */
+interface Spoken {
+  readonly from_peer: string;
+  readonly circle?: string | undefined;
+}
+
 export function routesOf(daemon: Daemon): Route[] {
   const { directory, ground } = daemon;
   const provenHuman = (caller: Caller, headers: Headers) => daemon.provenHuman(caller, headers);
+  const senderOf = ({ from_peer, circle }: Spoken) => {
+    const { peer_id, name } = directory.sender(from_peer, { circle });
+    return peer_id ?? name;
+  };
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry),
     ...askRoutes(daemon.asks, {
       provenHuman,
+      senderOf,
+      stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
     }),
     ...deliveryRoutes(daemon, {
       provenHuman,
+      senderOf,
       findId: (argument) => directory.find(argument).peer_id,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       upgrade: (request, caller) => {
@@ -125,11 +138,15 @@ const VERBS = { ask: openAsk, notify: notifyPeer, ack: ackAsk, decline: declineA
 async function doVerb(
   daemon: Daemon,
   { peer_id }: Session,
-  { type, request_id: _, ...fields }: Verb,
+  { type, request_id: _, idempotency_key, traceparent, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
   const body: unknown = { ...fields, from_peer: peer_id };
+  const headers = {
+    ...(idempotency_key !== undefined && { "idempotency-key": idempotency_key }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
   try {
-    return await daemon.call(VERBS[type as keyof typeof VERBS], { body } as never);
+    return await daemon.call(VERBS[type as keyof typeof VERBS], { body, headers } as never);
   } catch (fault) {
     if (fault instanceof Refused) return fault.problem;
     throw fault;

@@ -9,6 +9,7 @@ import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { frame } from "./delivery/ladder/framing.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
+import { Limits } from "./delivery/limits/limits.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
@@ -73,17 +74,24 @@ export function openCourier(house: Daemon, steps: Steps): Courier {
 }
 
 export function openDelivery(house: Daemon, steps: Steps): Delivery {
-  const parts = { steps, sockets: house.sockets, courier: house.courier };
+  const limits = openLimits(house);
+  const parts = { steps, sockets: house.sockets, courier: house.courier, limits };
   return new Delivery(house.ground, parts, {
     numbers: house.numbers,
-    queue: {
-      ttl_ms: house.config["daemon.queue.ttl_seconds"] * 1000,
-      max_per_peer: house.config["daemon.queue.max_per_peer"],
-    },
+    queue: { ttl_ms: house.config["daemon.queue.ttl_seconds"] * 1000 },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) house.asks.sendFailed(correlation_id, reason ?? "failed");
     },
   });
+}
+
+function openLimits({ ground, config, directory }: Daemon): Limits {
+  const options = {
+    max_per_peer: config["daemon.queue.max_per_peer"],
+    hops: config["daemon.limits.hops"],
+    pair_per_minute: config["daemon.limits.pair_per_minute"],
+  };
+  return new Limits(ground, options, () => directory.human()?.peer_id);
 }
 
 export function openDrains(house: Daemon): Drains {

@@ -23,6 +23,8 @@ export interface Contract {
   readonly fails?: readonly ProblemCode[];
   /** `open`: answers without the token. `always`: not even the dashboard is exempt from it. */
   readonly token?: "open" | "always";
+  /** Takes an `Idempotency-Key`: a repeat is answered, and not done again (contract 1). */
+  readonly once?: true;
   /** The media type of an answer that is not JSON. */
   readonly media?: string;
 }
@@ -60,6 +62,12 @@ export const Text = z.string().min(1).refine(
 export const Name = z.string().regex(
   /^[A-Za-z0-9._-]{1,64}$/,
   "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
+);
+
+/** What a client calls one request by, however often it has to send it. */
+export const IdempotencyKey = z.string().regex(
+  /^[\x20-\x7e]{1,255}$/,
+  "An idempotency key is 1 to 255 printable ASCII characters",
 );
 
 /** A number in a query. `12`, never `abc`, never empty. */

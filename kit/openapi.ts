@@ -15,6 +15,21 @@ const ALWAYS: readonly ProblemCode[] = [
 
 type Schemas = Record<string, unknown>;
 
+/** What a contract that says `once` takes and gives beside its schemas (contract 1). */
+const KEY_HEADER = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "Kept for 24 hours: a repeat is answered with the same ids, and not done again",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+const REPLAY_HEADER = {
+  "Idempotent-Replay": {
+    description: "The request was done before; this is its answer, with the state of now",
+    schema: { const: "true" },
+  },
+};
+
 export function openapi(title: string, version: string, contracts: readonly Contract[]) {
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Schemas = { Problem: problemSchema() };
@@ -39,6 +54,7 @@ function operation(contract: Contract, schemas: Schemas) {
   const parameters = [
     ...listed(contract, { part: "params", place: "path", schemas }),
     ...listed(contract, { part: "query", place: "query", schemas }),
+    ...(contract.once ? [KEY_HEADER] : []),
   ];
   return {
     operationId: id,
@@ -49,6 +65,7 @@ function operation(contract: Contract, schemas: Schemas) {
     responses: {
       200: {
         description: "Done",
+        ...(contract.once && { headers: REPLAY_HEADER }),
         content: media === "application/json"
           ? asJson(returns, "output", schemas)
           : { [media]: { schema: { type: "string" } } },
@@ -58,10 +75,11 @@ function operation(contract: Contract, schemas: Schemas) {
   };
 }
 
-function refusals({ params, query, body, fails = [] }: Contract): Record<string, unknown> {
+function refusals({ params, query, body, once, fails = [] }: Contract): Record<string, unknown> {
   const form: ProblemCode[] = [
     ...(body ? ["bad_json", "body_too_large"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
+    ...(once ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];
   const codes = new Map<number, ProblemCode[]>();
   for (const code of new Set([...ALWAYS, ...form, ...fails])) {

@@ -30,6 +30,8 @@ export const PROBLEMS = {
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: z.number() }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
   invalid_request:      refusal(422, "The request does not fit: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
+  idempotency_mismatch: refusal(422, `The key "{idempotency_key}" came with another body before`, "take a fresh key for what is new", { idempotency_key: z.string() }),
+  idempotency_in_progress: refusal(409, `The first request with the key "{idempotency_key}" still runs`, "send it again when that one is answered", { idempotency_key: z.string() }),
   storage_failed:       refusal(503, "The database could not take this; nothing was stored", "free some disk space and try again"),
   shutting_down:        refusal(503, "The daemon is shutting down", "try again when it is up"),
   internal:             refusal(500, "A fault of the daemon; its log has the cause"),
@@ -57,6 +59,8 @@ export const PROBLEMS = {
   illegal_transition:   refusal(409, `A {machine} cannot go on "{on}" from "{from}"`, "the record has moved on; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
   // Delivery.
   queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has taken some", { peer_id: id, waiting: z.number() }),
+  rate_limited:         refusal(429, "More than {limit} messages a minute to {peer_id}", "wait, or say more in one message", { peer_id: id, limit: z.number(), retry_after_seconds: z.number() }),
+  hop_limit:            refusal(429, "{reply_to} ends a chain of {limit} hops without the human in it", "ask the human, or begin anew", { reply_to: id, limit: z.number() }),
   unknown_trace:        refusal(404, "Unknown trace: {trace_id}", "it is a correlation_id or a delivery_id", { trace_id: id }),
   unknown_message:      refusal(404, "Unknown message: {id}", "", { id }),
   unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled, or its 60 s are over", { drain_id: id }),
@@ -76,6 +80,12 @@ export type ProblemBody =
     string,
     unknown
   >;
+
+/** Fields that are headers of the answer as well. */
+interface Hints {
+  readonly allow?: string;
+  readonly retry_after_seconds?: number;
+}
 
 /** Thrown to refuse. Whatever else is thrown is a fault of ours, and becomes a bare 500. */
 export class Problem<C extends ProblemCode = ProblemCode> extends Error {
@@ -107,8 +117,9 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   toResponse(): Response {
     const headers: Record<string, string> = { "cache-control": "no-store" };
     if (this.code === "unauthorized") headers["www-authenticate"] = "Bearer";
-    const { allow } = this.fields as { allow?: string };
+    const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;
+    if (seconds !== undefined) headers["retry-after"] = String(seconds);
     return Response.json(this.toBody(), { status: this.status, headers });
   }
 }

@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import { z } from "zod";
-import type { Contract, Part } from "kit/contract.ts";
+import { type Contract, IdempotencyKey, type Part } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 
 export const BODY_BYTES_MAX = 1_048_576;
@@ -17,11 +17,51 @@ export interface Caller {
   readonly authorized: boolean;
 }
 
-/** What a handler receives: parsed parts, who calls, and the signal of the caller's patience. */
-export type Input<C extends Contract> =
+/** A request: parsed parts, who calls, and the signal of the caller's patience. */
+export type Asked<C extends Contract> =
   & { [P in Part]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { readonly caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
+/** An answer, or how it is made once all is on the disk. */
+export type Said<C extends Contract> = Answer<C> | (() => Answer<C>);
+
+/** What a handler receives: the request, and a way to do its work once for each key. */
+export type Input<C extends Contract> = Asked<C> & {
+  /**
+   * Does the work of a contract that says `once`: in one transaction with the request's key, where
+   * it has one. What may be awaited is awaited before; a refusal keeps nothing.
+   */
+  readonly commit: (work: () => Said<C>) => Said<C>;
+};
+
+/** How a request that was done already is known, and what it is answered then. */
+export interface Replay<C extends Contract> {
+  /** Who sends it: a key is its sender's own. */
+  sender(asked: Asked<C>): string;
+  /** The answer of then, with the same ids and the state of now. */
+  again(before: Answer<C>): Answer<C>;
+}
+
+/** A request that is to be done once. */
+export interface Once {
+  readonly sender: string;
+  readonly route: string;
+  readonly key: string;
+  readonly body: unknown;
+}
+
+/** Remembers what requests with an `Idempotency-Key` were answered (contract 1). */
+export interface Memory {
+  /**
+   * The answer it was given, as JSON; undefined for a new one. Refuses with `idempotency_mismatch`
+   * a key that came with another body, with `idempotency_in_progress` one that still runs.
+   */
+  recall(once: Once): string | undefined;
+  /** The request runs, until this is disposed of. */
+  begin(once: Once): Disposable;
+  /** Does the work, and keeps what it answers as JSON, in one transaction. */
+  keep<T>(once: Once, work: () => T, toJson: (done: T) => string): T;
+}
 
 export interface Route {
   readonly contract: Contract;
@@ -36,39 +76,80 @@ export interface Door {
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /** See `Database.durable`: nothing leaves before it is on the disk. */
   durable(): Promise<void> | undefined;
+  /** Where nothing takes an `Idempotency-Key`, there is nothing to remember. */
+  readonly memory?: Memory;
   fault(fault: unknown): void;
 }
 
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const REPLAYED = { ...HEADERS, "idempotent-replay": "true" };
 
 /**
  * Joins a contract to its verb. A verb that answers a function has its answer made when what it did
  * is on the disk and its effects have run: `POST /ask` tells of its delivery what is known then.
+ * A contract that says `once` needs a `replay`, and its verb does its work through `commit`.
  */
 export function route<C extends Contract>(
   contract: C,
-  handle: (input: Input<C>) => Answer<C> | Promise<Answer<C>> | (() => Answer<C>),
+  handle: (input: Input<C>) => Said<C> | Promise<Said<C>>,
+  replay?: Replay<C>,
 ): Route {
+  if (contract.once && !replay) throw new Error(`${contract.id} is done once, and cannot replay`);
+  const answerOf = (said: Said<C>) => z.encode(contract.returns, isLater(said) ? said() : said);
+  const tell = async (said: Said<C>, door: Door, headers: Record<string, string> = HEADERS) => {
+    await door.durable();
+    return Response.json(answerOf(said), { headers });
+  };
+  /** What it answers is kept as it is known inside of the transaction. */
+  const toJson = (said: Said<C>) => JSON.stringify(answerOf(said));
   return {
     contract,
     async run(context, caller, door) {
-      const request = context.req.raw;
-      const body = contract.body && read(contract.body, await readJson(request));
-      const input = {
-        params: contract.params && read(contract.params, context.req.param()),
-        query: contract.query && read(contract.query, context.req.query()),
-        body,
-        caller,
-        headers: request.headers,
-        signal: request.signal,
-      } as Input<C>;
-      const result = handle(input);
-      const answer = isLater(result) ? result : await result;
-      await door.durable();
-      const said = z.encode(contract.returns, isLater(answer) ? answer() : answer);
-      return Response.json(said, { headers: HEADERS });
+      const asked = await readRequest(contract, context, caller);
+      const key = replay && keyOf(asked.headers);
+      if (!replay || key === undefined || !door.memory) {
+        const result = handle({ ...asked, commit: (work) => work() });
+        return await tell(isLater(result) ? result : await result, door);
+      }
+      const { memory } = door;
+      const once = { sender: replay.sender(asked), route: contract.id, key, body: asked.body };
+      const before = memory.recall(once);
+      if (before !== undefined) {
+        const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
+        return await tell(() => replay.again(answer), door, REPLAYED);
+      }
+      using _running = memory.begin(once);
+      const commit = (work: () => Said<C>) => memory.keep(once, work, toJson);
+      const result = handle({ ...asked, commit });
+      return await tell(isLater(result) ? result : await result, door);
     },
   };
+}
+
+async function readRequest<C extends Contract>(
+  contract: C,
+  context: Context,
+  caller: Caller,
+): Promise<Asked<C>> {
+  const request = context.req.raw;
+  const body = contract.body && read(contract.body, await readJson(request));
+  return {
+    params: contract.params && read(contract.params, context.req.param()),
+    query: contract.query && read(contract.query, context.req.query()),
+    body,
+    caller,
+    headers: request.headers,
+    signal: request.signal,
+  } as Asked<C>;
+}
+
+const KeyHeader = z.object({ "idempotency-key": IdempotencyKey });
+
+function keyOf(headers: Headers): string | undefined {
+  const key = headers.get("idempotency-key");
+  if (key === null) return undefined;
+  read(KeyHeader, { "idempotency-key": key });
+  return key;
 }
 
 /** For what is not JSON: the stream, uploads, pages, `/ws`. It waits for the disk by itself. */
@@ -79,7 +160,7 @@ export function rawRoute(
   return { contract, run: (context, caller) => handle(context.req.raw, caller) };
 }
 
-function isLater(result: unknown): result is () => unknown {
+function isLater<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {
   return typeof result === "function";
 }
 

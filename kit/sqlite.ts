@@ -23,9 +23,10 @@ interface Prepared {
   readonly names: readonly string[];
 }
 
-/** The verbs of one turn: what to do once they are on the disk, and who waits for that. */
+/** The verbs of one turn: what to do once they are on the disk, or not, and who waits for that. */
 interface Group {
   readonly effects: Effect[];
+  readonly undos: Effect[];
   readonly waiters: { resolve: () => void; reject: (fault: unknown) => void }[];
 }
 
@@ -113,7 +114,7 @@ export class Database implements Disposable {
   transact<T>(work: () => Settled<T>): Settled<T> {
     if (this.#depth > 0) return work();
     const group = this.#group ?? this.#begin();
-    const mark = group.effects.length;
+    const mark = { effects: group.effects.length, undos: group.undos.length };
     this.#depth++;
     try {
       this.#exec("savepoint verb");
@@ -121,7 +122,8 @@ export class Database implements Disposable {
       this.#exec("release verb");
       return result;
     } catch (fault) {
-      group.effects.length = mark;
+      group.effects.length = mark.effects;
+      this.#run(group.undos.splice(mark.undos).toReversed());
       throw this.#undo(fault);
     } finally {
       this.#depth--;
@@ -141,6 +143,15 @@ export class Database implements Disposable {
   afterCommit(effect: Effect): void {
     if (this.#depth === 0) throw new Error("Cannot wait for a commit outside of a verb");
     this.#group?.effects.push(effect);
+  }
+
+  /**
+   * Runs `undo` once this verb, or its group, rolls back: for a count that the verbs of one turn
+   * have to see before it is on the disk. All else that memory holds is changed by effects.
+   */
+  afterRollback(undo: Effect): void {
+    if (this.#depth === 0) throw new Error("Cannot roll back outside of a verb");
+    this.#group?.undos.push(undo);
   }
 
   /** Resolves when all that was worked out so far is on the disk; undefined when it is already. */
@@ -184,7 +195,7 @@ export class Database implements Disposable {
     } catch (fault) {
       throw new Problem("storage_failed", {}, fault);
     }
-    const group: Group = this.#group = { effects: [], waiters: [] };
+    const group: Group = this.#group = { effects: [], undos: [], waiters: [] };
     setImmediate(() => {
       if (this.#group === group) this.#finish(group, this.#commit());
     });
@@ -203,13 +214,18 @@ export class Database implements Disposable {
     }
   }
 
-  /** Ends a group: those who wait hear the truth, effects run in order, each on its own. */
+  /** Ends a group: those who wait hear the truth, effects (or else undos) run, each on its own. */
   #finish(group: Group, fault: Problem | undefined): void {
     this.#group = undefined;
     for (const { resolve, reject } of group.waiters) fault ? reject(fault) : resolve();
-    if (fault) return;
+    if (fault) return this.#run(group.undos.splice(0).toReversed());
     if (this.#checkpointDue) this.checkpoint();
-    for (const effect of group.effects) {
+    this.#run(group.effects);
+  }
+
+  /** One after the other; a fault of one is logged, and the next one runs. */
+  #run(effects: readonly Effect[]): void {
+    for (const effect of effects) {
       try {
         effect();
       } catch (fault) {

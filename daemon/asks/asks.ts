@@ -128,7 +128,7 @@ export class Asks {
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
-  ack({ correlation_id, message, from_peer }: AckAsk, { proven_human }: Manner): CloseReason {
+  ack({ correlation_id, message, from_peer }: AckAsk, manner: Manner): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
@@ -137,7 +137,7 @@ export class Asks {
         if (message === undefined) return ask.close_reason ?? "ack";
         throw closed(ask);
       }
-      const by = { responder, proven_human };
+      const by = { responder, ...manner };
       if (message === undefined) return this.#endings.settle(ask, "ack", by);
       if (ask.question?.kind === "choice") {
         const answer = choose(ask.question, message);
@@ -150,14 +150,14 @@ export class Asks {
   /** Closes an unhandled ask; the reason goes to the asker. */
   decline(
     { correlation_id, reason, from_peer }: DeclineAsk,
-    { proven_human }: Manner,
+    manner: Manner,
   ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") throw closed(ask);
-      return this.#endings.settle(ask, "declined", { responder, proven_human, reply: reason });
+      return this.#endings.settle(ask, "declined", { responder, ...manner, reply: reason });
     });
   }
 
@@ -165,7 +165,7 @@ export class Asks {
   cancel(
     correlation_id: string,
     { asker, reason }: { asker: string; reason: string | undefined },
-    { proven_human }: Manner,
+    manner: Manner,
   ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
@@ -174,7 +174,7 @@ export class Asks {
       if (ask.state === "closed") throw closed(ask);
       return this.#endings.settle(ask, "cancelled", {
         responder: ask.from_peer_name,
-        proven_human,
+        ...manner,
         reply: reason ?? null,
       });
     });

@@ -95,6 +95,7 @@ export const openAsk = contract({
   path: "/ask",
   summary: "Ask a peer a question that needs a reply",
   who: "peer",
+  once: true,
   body: z.preprocess(
     foldAskKeys,
     z.object({
@@ -125,6 +126,8 @@ export const openAsk = contract({
     "to_self",
     "unknown_ask",
     "queue_full",
+    "rate_limited",
+    "hop_limit",
   ],
 });
 export type OpenAsk = z.output<typeof openAsk.body>;

@@ -46,6 +46,7 @@ export interface EndingsNeeds {
 export interface Ending {
   readonly responder: string | null;
   readonly proven_human?: boolean;
+  readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
 }
@@ -66,7 +67,7 @@ export class Endings {
   settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, proven_human = false, reply = null, answer = null }: Ending,
+    { responder, reply = null, answer = null, ...manner }: Ending,
   ): CloseReason {
     const { db, events, clock } = this.#ground;
     const { ledger, post, human } = this.#needs;
@@ -91,14 +92,18 @@ export class Endings {
       to_peer_id: ask.from_peer_id,
       to: ask.from_peer_name,
     });
-    if (close_reason !== "cancelled") this.#tell(settled, "asker", proven_human);
-    else if (reached) this.#tell(settled, "recipient", proven_human);
+    if (close_reason !== "cancelled") this.#tell(settled, "asker", manner);
+    else if (reached) this.#tell(settled, "recipient", manner);
     db.afterCommit(() => this.#wake(settled));
     return close_reason;
   }
 
   /** Sends the end of an ask to whoever does not know it; in pull mode the asker comes for it. */
-  #tell(ask: Ask, end: "asker" | "recipient", proven_human: boolean): void {
+  #tell(
+    ask: Ask,
+    end: "asker" | "recipient",
+    { proven_human = false, traceparent }: Pick<Ending, "proven_human" | "traceparent">,
+  ): void {
     if (end === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = end === "asker" ? ask.from_peer_id : ask.to_peer_id;
     const to = to_id ? this.#needs.address(to_id) : undefined;
@@ -117,6 +122,7 @@ export class Endings {
       text: ask.reply ?? "",
       circle: ask.circle,
       correlation_id: ask.correlation_id,
+      traceparent,
       closing: { close_reason: ask.close_reason, outcome: ask.outcome },
     });
     if (to.role === "human") this.#needs.human.take(ticket.message);

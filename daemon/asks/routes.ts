@@ -1,8 +1,9 @@
 /** The asks' contracts, each met by its verb. */
 
+import type { z } from "zod";
 import { OK } from "kit/contract.ts";
-import { type Caller, type Route, route } from "kit/route.ts";
-import { Traceparent } from "../delivery/contract.ts";
+import { type Caller, type Replay, type Route, route } from "kit/route.ts";
+import { type DeliveryState, Traceparent } from "../delivery/contract.ts";
 import type { Asks } from "./asks.ts";
 import * as contracts from "./contract.ts";
 
@@ -16,6 +17,21 @@ export interface AskDoors {
   onPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string; name: string };
   /** The id of a registered peer. */
   findId(argument: string): string;
+  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  senderOf(body: { from_peer: string; circle?: string | undefined }): string;
+  /** What is known of a message now. */
+  stateOf(id: string): z.output<typeof DeliveryState> | undefined;
+}
+
+/** An ask that was opened before is answered with its ids, and what its delivery came to since. */
+function replayOf({ senderOf, stateOf }: AskDoors): Replay<typeof contracts.openAsk> {
+  return {
+    sender: ({ body }) => senderOf(body),
+    again: (before) => ({
+      ...before,
+      delivery_state: stateOf(before.correlation_id ?? "") ?? before.delivery_state,
+    }),
+  };
 }
 
 export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
@@ -24,18 +40,21 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
     traceparent: Traceparent.parse(headers.get("traceparent")),
   });
   return [
-    route(contracts.openAsk, ({ body, caller, headers }) => {
-      const { ticket, to, inbox } = asks.open(body, manner(caller, headers));
-      const id = ticket?.message.correlation_id ?? null;
-      return () => ({
-        correlation_id: id,
-        trace_id: id,
-        to_peer_id: to.peer_id,
-        to_peer_name: to.name,
-        delivery_state: ticket?.state ?? null,
-        ...(inbox && { inbox }),
-      });
-    }),
+    route(contracts.openAsk, ({ body, caller, headers, commit }) => {
+      const open = () => {
+        const { ticket, to, inbox } = asks.open(body, manner(caller, headers));
+        const id = ticket?.message.correlation_id ?? null;
+        return () => ({
+          correlation_id: id,
+          trace_id: id,
+          to_peer_id: to.peer_id,
+          to_peer_name: to.name,
+          delivery_state: ticket?.state ?? null,
+          ...(inbox && { inbox }),
+        });
+      };
+      return body.dry_run ? open() : commit(open);
+    }, replayOf(doors)),
     route(contracts.listAsks, ({ query }) =>
       asks.page({
         state: query.state ?? null,

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -62,8 +63,8 @@ export type Held = z.output<typeof Held>;
 export const PROOF_MS_MAX = 30_000;
 
 /** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
-export const Traceparent = z.string().regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
-  .optional().catch(undefined);
+export const Traceparent = z.string().optional().catch(undefined)
+  .transform((given) => given === undefined ? undefined : readTrace(given));
 
 /** What an ask has from the start, beyond its delivery. */
 export interface Opening {
@@ -79,6 +80,7 @@ export const notifyPeer = contract({
   path: "/notify",
   summary: "Tell a peer something that needs no reply",
   who: "peer",
+  once: true,
   body: z.object({
     from_peer: Sender,
     to_peer: z.string(),
@@ -108,6 +110,7 @@ export const notifyPeer = contract({
     "peer_not_addressable",
     "to_self",
     "queue_full",
+    "rate_limited",
   ],
 });
 export type Notify = z.output<typeof notifyPeer.body>;
@@ -118,6 +121,7 @@ export const broadcast = contract({
   path: "/broadcast",
   summary: "Tell the agents and orchestrators of a circle; never the human",
   who: "peer",
+  once: true,
   body: z.object({
     from_peer: Sender,
     text: Text,

@@ -12,11 +12,14 @@ import {
   PROOF_MS_MAX,
   type Voice,
 } from "./contract.ts";
+import { beginTrace, continueTrace } from "../traceparent.ts";
 import type { Courier } from "./ladder/courier.ts";
 import { idsIn } from "./ladder/framing.ts";
 import * as audit from "./ledger/audit.ts";
+import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
+import type { Limits } from "./limits/limits.ts";
 import type { DeliveryAck } from "./ws/frames.ts";
 import type { Session } from "./ws/session.ts";
 import type { Sockets, Ticket } from "./ws/sockets.ts";
@@ -46,7 +49,7 @@ export interface Draft {
 
 export interface DeliveryNeeds {
   readonly numbers: Numbers;
-  readonly queue: { readonly ttl_ms: number; readonly max_per_peer: number };
+  readonly queue: { readonly ttl_ms: number };
   /** A message of an ask could not be carried at all: its asker is told. */
   undeliverable(message: Held): void;
 }
@@ -59,39 +62,38 @@ export class Delivery {
   readonly #steps: Steps;
   readonly #sockets: Sockets;
   readonly #courier: Courier;
+  readonly #limits: Limits;
   readonly #needs: DeliveryNeeds;
   #last_seq: number;
 
   constructor(
     ground: Ground,
-    parts: { steps: Steps; sockets: Sockets; courier: Courier },
+    parts: { steps: Steps; sockets: Sockets; courier: Courier; limits: Limits },
     needs: DeliveryNeeds,
   ) {
     this.#ground = ground;
     this.#steps = parts.steps;
     this.#sockets = parts.sockets;
     this.#courier = parts.courier;
+    this.#limits = parts.limits;
     this.#needs = needs;
     this.#last_seq = ledger.lastSeq(ground.db);
   }
 
-  /**
-   * Accepts a message: on the disk with the turn's commit, and on its way after it. Refuses with
-   * `queue_full` when the recipient's queue is at its limit.
-   */
+  /** Accepts a message: on the disk with the turn's commit, and on its way after it. */
   send(draft: Draft): Ticket {
     const { db } = this.#ground;
     const { peer_id, role } = draft.to;
     const session = this.#sockets.flowing(peer_id);
-    if (!session && role !== "human") this.#refuseWhenFull(draft);
-    const message = this.#write(draft, session);
-    const ticket: Ticket = { message, state: message.state };
-    db.transact(() => {
+    return db.transact(() => {
+      this.#limits.admit(draft, !session && role !== "human");
+      const message = this.#write(draft, session);
+      const ticket: Ticket = { message, state: message.state };
       this.#steps.say(message);
       if (session) db.afterCommit(() => this.#sockets.push(session, ticket));
       else if (message.state === "queued") db.afterCommit(() => this.#courier.wake(peer_id));
+      return ticket;
     });
-    return ticket;
   }
 
   /** Drops what is queued for a peer, with the reason; how much it was. */
@@ -229,6 +231,7 @@ export class Delivery {
         this.#steps.repeated(message, "not_settled");
       }
     });
+    this.#limits.beat(now);
     const waiting = ledger.peersWaiting(db);
     this.#sockets.beat(now, waiting);
     for (const peer_id of waiting) this.#courier.wake(peer_id);
@@ -260,24 +263,23 @@ export class Delivery {
     else ledger.stopRepeating(this.#ground.db, message.seq);
   }
 
-  #refuseWhenFull({ kind, to }: Draft): void {
-    if (kind !== "ask" && kind !== "notify" && kind !== "broadcast") return;
-    const { max_per_peer } = this.#needs.queue;
-    const waiting = ledger.waitingCount(this.#ground.db, to.peer_id, max_per_peer);
-    if (waiting < max_per_peer) return;
-    throw new Problem("queue_full", { peer_id: to.peer_id, waiting });
-  }
-
   #write(draft: Draft, session: Session | undefined): Held {
     const message = this.#compose(draft, session);
     ledger.insert(this.#ground.db, message, draft.opening);
     return message;
   }
 
+  /** What answers or follows up on an ask stays in its trace; all else begins one. */
+  #trace({ reply_to, correlation_id }: Draft): string {
+    const { db, ids } = this.#ground;
+    const about = reply_to ?? correlation_id;
+    const before = about ? chains.link(db, about) : undefined;
+    return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
+  }
+
   /** A number that a refused verb has drawn is not given again. */
   #compose(draft: Draft, session: Session | undefined): Held {
-    const { ids, clock } = this.#ground;
-    const now = clock.now();
+    const now = this.#ground.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
     const ident = this.#needs.numbers.ident(seq);
@@ -298,7 +300,7 @@ export class Delivery {
       voice: draft.voice,
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,
-      traceparent: draft.traceparent ?? `00-${ids.hex(16)}-${ids.hex(8)}-01`,
+      traceparent: draft.traceparent ?? this.#trace(draft),
       state: session ? "attempting" : taken ? "accepted" : "queued",
       rung: session ? "websocket" : null,
       repeatable: session?.identity.receipts ?? false,

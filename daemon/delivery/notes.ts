@@ -1,8 +1,9 @@
 /** Notes and broadcasts: what needs no reply. */
 
 import type { Ground } from "kit/ground.ts";
-import { Problem } from "kit/problem.ts";
+import { isProblem } from "kit/problem.ts";
 import type { Address, Role } from "../peers/contract.ts";
+import { beginTrace } from "../traceparent.ts";
 import type { Broadcast, Held, Notify } from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
 
@@ -84,6 +85,7 @@ export class Notes {
     return db.transact(() => {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
+      const traceparent = manner.traceparent ?? beginTrace(this.#ground.ids);
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
@@ -95,7 +97,7 @@ export class Notes {
           skipped.push({ peer_id, reason });
           continue;
         }
-        const sent = this.#sendOne(to, from, { body, manner, circle });
+        const sent = this.#sendOne(to, from, { body, manner: { ...manner, traceparent }, circle });
         if (typeof sent === "string") failed.push({ peer_id, error: sent });
         else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
@@ -108,7 +110,7 @@ export class Notes {
     });
   }
 
-  /** One copy; a full queue fails that copy alone. */
+  /** One copy; a limit that it meets fails that copy alone. */
   #sendOne(
     to: Address,
     from: Sender,
@@ -120,7 +122,7 @@ export class Notes {
       const said = { from, to, voice, text: body.text, circle, traceparent };
       return this.#delivery.send({ kind: "broadcast", ...said }).message;
     } catch (fault) {
-      if (fault instanceof Problem && fault.code === "queue_full") return fault.code;
+      if (isProblem(fault, "queue_full") || isProblem(fault, "rate_limited")) return fault.code;
       throw fault;
     }
   }

@@ -10,10 +10,12 @@ import {
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { Call } from "kit/client.ts";
 import { Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX } from "kit/route.ts";
 import { VERSION } from "kit/contract.ts";
 import { tryJson } from "kit/text.ts";
+import { readTrace } from "../traceparent.ts";
 import { type Identify, NOBODY } from "./identify.ts";
 import { type House, type Tool, toToolError } from "./tool.ts";
 import { TOOLS } from "./tools.ts";
@@ -31,6 +33,9 @@ const SUBSCRIPTIONS_MAX = 0;
 
 /** As HTTP servers log it: the caller left before the answer. */
 const CALLER_LEFT = 499;
+
+/** What a call carries beside its arguments. */
+type Meta = Readonly<Record<string, unknown>> | undefined;
 
 export interface McpNeeds extends House {
   readonly identify: Identify;
@@ -101,13 +106,23 @@ export class Mcp implements AsyncDisposable {
       }
       try {
         const caller = request ? await this.#needs.identify(request, _meta) : NOBODY;
-        return await tool.run(params.arguments ?? {}, { caller, call: this.#needs.call, signal });
+        const call = inTrace(this.#needs.call, request, _meta);
+        return await tool.run(params.arguments ?? {}, { caller, call, signal });
       } catch (fault) {
         return toToolError(fault, this.#needs);
       }
     });
     return server;
   }
+}
+
+/** What a tool says belongs to the trace that its caller named, in `_meta` or in a header. */
+function inTrace(call: Call, request: Request | undefined, meta: Meta): Call {
+  const given = meta?.["traceparent"] ?? request?.headers.get("traceparent");
+  const traceparent = typeof given === "string" ? readTrace(given) : undefined;
+  if (traceparent === undefined) return call;
+  return (contract, asked) =>
+    call(contract, { ...asked, headers: { ...asked.headers, traceparent } });
 }
 
 /** We answer JSON only, so that a client which accepts no stream is as good as one that does. */

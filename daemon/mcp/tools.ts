@@ -1,7 +1,7 @@
 /** The tools for agents (contract 6): what each is for, what it takes and tells, and its verb. */
 
 import { z } from "zod";
-import { Name, Text } from "kit/contract.ts";
+import { IdempotencyKey, Name, Text } from "kit/contract.ts";
 import type { Wire } from "kit/client.ts";
 import {
   ackAsk,
@@ -19,6 +19,9 @@ import { LOOKS, SAYS, SETTLES, type Tool, tool, type Visit } from "./tool.ts";
 
 const maybe = z.string().nullable();
 const circle = Name.optional().describe("Where to look for the name; by default your own circle");
+const idempotency_key = IdempotencyKey.optional().describe(
+  "A key of your own for this call; repeated with the same key, it is not done twice",
+);
 const seconds = z.number().min(0).optional();
 const correlation_id = z.string().min(1).describe("The id of the ask, such as ask-3f9c04d1a2b7");
 
@@ -52,6 +55,7 @@ const ask = tool({
     message: Text,
     circle,
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
+    idempotency_key,
     wait_seconds: seconds.describe(
       `Wait this long for the reply, at most ${WAIT_SECONDS_MAX}; only for quick questions`,
     ),
@@ -64,13 +68,14 @@ const ask = tool({
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
   }),
-  async run({ peer, message, circle, reply_to, wait_seconds = 0 }, visit) {
+  async run({ peer, message, circle, reply_to, idempotency_key, wait_seconds = 0 }, visit) {
     const { caller, call, signal } = visit;
+    const headers = onceBy(idempotency_key);
     const pull = wait_seconds > 0 || caller.peer_id === null;
     const reply_delivery = pull ? "pull" as const : "push" as const;
     const from_peer = speakerOf(caller);
     const asking = { from_peer, to_peer: peer, text: message, circle, reply_to, reply_delivery };
-    const opened = await call(openAsk, { body: asking, signal });
+    const opened = await call(openAsk, { body: asking, headers, signal });
     const { to_peer_id, to_peer_name, delivery_state } = opened;
     const id = opened.correlation_id ?? "";
     const asked = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
@@ -164,6 +169,7 @@ const notify = tool({
     peer: z.string().describe("A name or a peer_id, as list_peers shows them"),
     message: Text,
     circle,
+    idempotency_key,
   }),
   output: z.object({
     delivery_id: z.string(),
@@ -174,10 +180,10 @@ const notify = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
   }),
-  async run({ peer, message, circle }, { caller, call, signal }) {
+  async run({ peer, message, circle, idempotency_key }, { caller, call, signal }) {
     const from_peer = speakerOf(caller);
     const body = { from_peer, to_peer: peer, text: message, circle };
-    const told = await call(notifyPeer, { body, signal });
+    const told = await call(notifyPeer, { body, headers: onceBy(idempotency_key), signal });
     const why = told.reason ? ` (${told.reason})` : "";
     return {
       text: `Told @${told.to_peer_name} (${told.delivery_id}); ` +
@@ -195,15 +201,19 @@ const shout = tool({
     "It never reaches the human. Do not use it when one peer will do (notify_peer), or for " +
     "questions (ask): it interrupts everyone.",
   hints: SAYS,
-  input: z.object({ message: Text, circle: circle.describe("The circle to tell") }),
+  input: z.object({
+    message: Text,
+    circle: circle.describe("The circle to tell"),
+    idempotency_key,
+  }),
   output: z.object({
     sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  async run({ message, circle }, { caller, call, signal }) {
+  async run({ message, circle, idempotency_key }, { caller, call, signal }) {
     const body = { from_peer: speakerOf(caller), text: message, circle };
-    const told = await call(broadcast, { body, signal });
+    const told = await call(broadcast, { body, headers: onceBy(idempotency_key), signal });
     const names = told.sent_to.map(({ name }) => `@${name}`).join(", ");
     const missed = [
       ...told.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),
@@ -295,6 +305,11 @@ export const TOOLS: readonly Tool[] = [
   whoami,
   setDescription,
 ];
+
+/** The header of a call that is done once. */
+function onceBy(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { "idempotency-key": key };
+}
 
 /** Whoever speaks, as the other rooms are told. */
 function speakerOf({ peer_id, name }: McpCaller): string {

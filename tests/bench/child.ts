@@ -38,7 +38,13 @@ export class RealDaemon implements AsyncDisposable {
   ): Promise<RealDaemon> {
     const notice = `${state}/daemon.json`;
     await Deno.remove(notice).catch(() => undefined);
-    const env = { MESH_STATE: state, MESH_CONFIG: "/none", MESH_DAEMON__PORT: "0", ...settings };
+    const env = {
+      MESH_STATE: state,
+      MESH_CONFIG: "/none",
+      MESH_DAEMON__PORT: "0",
+      MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
+      ...settings,
+    };
     const from = performance.now();
     const process = spawn(["run", "-A", "--cached-only", ...flags, `${ROOT}/main.ts`, "daemon"], {
       env: { ...env, HOME: state, DENO_DIR },

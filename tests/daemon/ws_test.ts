@@ -143,7 +143,8 @@ Deno.test("frames have exactly the fields of the contract", async () => {
   assert.deepEqual(keys(bob.of("ask")[0]), ["correlation_id", ...expected, "reply_to"].sort());
   assert.deepEqual(keys(bob.of("notify")[0]), expected.sort());
   assert.deepEqual(keys(bob.of("broadcast")[0]), expected.sort());
-  const { delivery_id, ...ended } = ada.of("ack")[0] ?? { delivery_id: "" };
+  const { delivery_id, traceparent, ...ended } = ada.of("ack")[0] ?? { delivery_id: "" };
+  assert.match(traceparent ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
   assert.match(delivery_id, /^qd-[0-9a-f]{12}$/);
   assert.deepEqual(ended, {
     type: "ack",

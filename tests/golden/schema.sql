@@ -7,6 +7,19 @@ CREATE TABLE events (
   data text not null
 ) strict;
 
+CREATE TABLE idempotency (
+  seq integer primary key,
+  sender text not null,
+  route text not null,
+  key text not null,
+  body_hash text not null,
+  answer text not null,
+  created_at integer not null,
+  unique (sender, route, key)
+) strict;
+
+CREATE INDEX idempotency_created on idempotency (created_at);
+
 CREATE INDEX inbox_correlation on inbox_items (correlation_id) where correlation_id is not null;
 
 CREATE TABLE inbox_items (

@@ -1,8 +1,9 @@
 /** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
 
 import { z } from "zod";
-import { Name, Text } from "kit/contract.ts";
+import { IdempotencyKey, Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
+import { Traceparent } from "../contract.ts";
 import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
@@ -53,9 +54,14 @@ const ChatTurn = z.object({
 
 const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
 
-/** A verb carries the fields of its route; the session is the sender. */
+/** A verb carries the fields of its route, and its headers; the session is the sender. */
 const verb = <T extends string>(type: T) =>
-  z.looseObject({ type: z.literal(type), request_id: z.string().max(255) });
+  z.looseObject({
+    type: z.literal(type),
+    request_id: z.string().max(255),
+    idempotency_key: IdempotencyKey.optional(),
+    traceparent: Traceparent,
+  });
 
 export const Inbound = z.discriminatedUnion("type", [
   DeliveryAck,
@@ -107,6 +113,7 @@ export type Outbound =
     outcome: string | null;
     text: string | null;
     attachments?: string[];
+    traceparent: string;
   })
   | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
   | { type: "ping"; ping_id: string }

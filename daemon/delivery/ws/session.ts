@@ -100,8 +100,9 @@ export function toFrame(message: Held): Outbound {
   const from = { from_peer: message.from_peer_name, from_peer_id: message.from_peer_id };
   const also = attachments.length > 0 ? { attachments } : {};
   if (kind === "ack") {
-    const { close_reason, outcome, text } = message;
-    const said = { correlation_id, close_reason, outcome, text: text === "" ? null : text };
+    const { close_reason, outcome, text, traceparent } = message;
+    const ended = { correlation_id, close_reason, outcome, text: text === "" ? null : text };
+    const said = { ...ended, traceparent };
     return { type: "ack", delivery_id, ...from, ...said, ...also };
   }
   const { text, traceparent } = message;

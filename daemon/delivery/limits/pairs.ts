@@ -1,0 +1,67 @@
+/** How much each sender said to each recipient in the last minute, to the second. In memory. */
+
+const WINDOW_SECONDS = 60;
+/** Pairs that are remembered at most; beyond, the one that was silent for longest is forgotten. */
+export const PAIRS_MAX = 10_000;
+
+interface Slot {
+  readonly second: number;
+  count: number;
+}
+
+export class Pairs {
+  /** The slots of each pair, oldest first; the pairs in the order of their latest slots. */
+  readonly #slots = new Map<string, Slot[]>();
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** Seconds until this pair may say one more; 0 when it may now. */
+  wait(pair: string, limit: number, now: number): number {
+    const slots = this.#recent(pair, now);
+    const said = slots.reduce((sum, { count }) => sum + count, 0);
+    if (said < limit) return 0;
+    const oldest = slots.find(({ count }) => count > 0)?.second ?? secondOf(now);
+    return oldest + WINDOW_SECONDS - secondOf(now);
+  }
+
+  /** Counts one more; call what it gives to take that back. */
+  take(pair: string, now: number): () => void {
+    const slots = this.#recent(pair, now);
+    const last = slots.at(-1);
+    const slot = last?.second === secondOf(now) ? last : { second: secondOf(now), count: 0 };
+    slot.count++;
+    if (slot !== last) {
+      this.#slots.delete(pair);
+      this.#slots.set(pair, [...slots, slot]);
+    }
+    const [first] = this.#slots.keys();
+    if (this.#slots.size > PAIRS_MAX && first !== undefined) this.#slots.delete(first);
+    return () => void slot.count--;
+  }
+
+  /** Forgets the pairs that were silent for the whole window. */
+  forget(now: number): void {
+    for (const [pair, slots] of this.#slots) {
+      if (slots.some((slot) => isRecent(slot, now))) return;
+      this.#slots.delete(pair);
+    }
+  }
+
+  /** What has left the window is dropped, and what a clock that was set back put in the future. */
+  #recent(pair: string, now: number): Slot[] {
+    const slots = this.#slots.get(pair) ?? [];
+    while (slots[0] && !isRecent(slots[0], now)) slots.shift();
+    return slots;
+  }
+}
+
+function secondOf(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function isRecent({ second }: Slot, now: number): boolean {
+  const age = secondOf(now) - second;
+  return age >= 0 && age < WINDOW_SECONDS;
+}
