@@ -8,7 +8,10 @@ import { VERSION } from "kit/contract.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import type { Daemon } from "./app.ts";
 import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";
-import { askRoutes } from "./asks/routes.ts";
+import { manyRoutes } from "./asks/many/routes.ts";
+import { answerAsk } from "./asks/questions/contract.ts";
+import { questionRoutes } from "./asks/questions/routes.ts";
+import { askRoutes, mannersOf } from "./asks/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
 import type { Verb } from "./delivery/ws/frames.ts";
@@ -32,8 +35,11 @@ export function routesOf(daemon: Daemon): Route[] {
       provenHuman,
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
+      find: (argument) => directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
     }),
+    ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
+    ...manyRoutes(daemon.many, mannersOf({ provenHuman })),
     ...deliveryRoutes(daemon, {
       provenHuman,
       findId: (argument) => directory.find(argument).peer_id,
@@ -116,15 +122,20 @@ function detach({ ground, peers, sockets, directory, courier }: Daemon, session:
   });
 }
 
-const VERBS = { ask: openAsk, notify: notifyPeer, ack: ackAsk, decline: declineAsk } as const;
+const VERBS = {
+  ...{ ask: openAsk, notify: notifyPeer },
+  ...{ ack: ackAsk, decline: declineAsk, answer: answerAsk },
+} as const;
 
 /** A verb on a socket is its route, with the session's peer as the sender. */
 async function doVerb(
   daemon: Daemon,
-  { peer_id }: Session,
+  { peer_id, identity }: Session,
   { type, request_id: _, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
-  const body: unknown = { ...fields, from_peer: peer_id };
+  // What a surface answers, the human has answered on it.
+  const human = type === "answer" && identity.surface !== null && daemon.directory.human();
+  const body: unknown = { ...fields, from_peer: human ? human.peer_id : peer_id };
   try {
     return await daemon.call(VERBS[type as keyof typeof VERBS], { body } as never);
   } catch (fault) {

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
-import type { Ask, Question, TypedAnswer } from "./contract.ts";
+import type { Ask, Outcome, Question, TypedAnswer } from "./contract.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 
 /** The way out: the delivery desk. */
@@ -48,6 +48,8 @@ export interface Ending {
   readonly proven_human?: boolean;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
+  /** What the end stands for, where that is not what its reason stands for. */
+  readonly outcome?: Outcome;
 }
 
 type Waiter = (ask: Ask | undefined) => void;
@@ -66,11 +68,12 @@ export class Endings {
   settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, proven_human = false, reply = null, answer = null }: Ending,
+    { responder, proven_human = false, reply = null, answer = null, ...known }: Ending,
   ): CloseReason {
     const { db, events, clock } = this.#ground;
     const { ledger, post, human } = this.#needs;
-    const [on, outcome] = CLOSINGS[close_reason];
+    const [on, meant] = CLOSINGS[close_reason];
+    const outcome = known.outcome ?? answer?.outcome ?? meant;
     const at = clock.now();
     const state = askMachine.step(ask.state, on);
     const settled: Ask = {
@@ -91,8 +94,12 @@ export class Endings {
       to_peer_id: ask.from_peer_id,
       to: ask.from_peer_name,
     });
+    if (answer) {
+      const { correlation_id, question } = ask;
+      events.append("answer", { correlation_id, scope: question?.scope ?? null, outcome });
+    }
     if (close_reason !== "cancelled") this.#tell(settled, "asker", proven_human);
-    else if (reached) this.#tell(settled, "recipient", proven_human);
+    else if (reached && responder !== null) this.#tell(settled, "recipient", proven_human);
     db.afterCommit(() => this.#wake(settled));
     return close_reason;
   }

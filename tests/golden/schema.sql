@@ -1,4 +1,21 @@
--- The daemon's tables after 1 migration(s).
+-- The daemon's tables after 2 migration(s).
+
+CREATE TABLE ask_parents (
+  seq integer primary key,
+  parent_id text not null unique,
+  children text not null,
+  created_at integer not null,
+  due_at integer
+) strict;
+
+CREATE INDEX ask_parents_due on ask_parents (due_at) where due_at is not null;
+
+CREATE TABLE chosen_ids (
+  correlation_id text primary key,
+  seq integer not null references messages (seq) on delete cascade
+) strict, without rowid;
+
+CREATE INDEX chosen_ids_seq on chosen_ids (seq);
 
 CREATE TABLE events (
   id integer primary key autoincrement,
@@ -6,6 +23,8 @@ CREATE TABLE events (
   type text not null,
   data text not null
 ) strict;
+
+CREATE TABLE held_asks (correlation_id text primary key) strict, without rowid;
 
 CREATE INDEX inbox_correlation on inbox_items (correlation_id) where correlation_id is not null;
 
