@@ -29,7 +29,7 @@ export const Question = z.object({
   prompt: z.string().optional(),
   options: z.array(Option).max(50).default([]),
   scope: z.string().max(255).optional(),
-  timeout_seconds: z.number().positive().optional(),
+  timeout_seconds: z.number().nonnegative().optional(),
   blocking: z.boolean().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
