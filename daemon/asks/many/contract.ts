@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
-import { CloseReasons, Outcome, Sender } from "../contract.ts";
+import { CloseReasons, Outcome, ReplyDelivery, Sender } from "../contract.ts";
 import { askMachine } from "../machine.ts";
 
 const PEERS_MAX = 100;
@@ -35,6 +35,7 @@ export const askMany = contract({
     /** When it passes, children that are open are closed `evicted`. */
     timeout_seconds: z.number().min(0)
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
+    reply_delivery: ReplyDelivery.default("push"),
   }),
   returns: z.object({ parent_id: z.string(), children: z.array(Asked) }),
   fails: [

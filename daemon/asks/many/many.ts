@@ -70,13 +70,13 @@ export class Many {
 
   #askOne(
     peer: string,
-    { from_peer, text, circle }: AskMany,
+    { from_peer, text, circle, reply_delivery }: AskMany,
     { known, manner }: {
       known: readonly Extract<Asked, { peer_id: string }>[];
       manner: Manner;
     },
   ): Asked | Problem {
-    const asking = { from_peer, to_peer: peer, text, circle, reply_delivery: "push" as const };
+    const asking = { from_peer, to_peer: peer, text, circle, reply_delivery };
     try {
       const { to: { peer_id } } = this.#asks.open({ ...asking, dry_run: true }, manner);
       const before = known.find((child) => child.peer_id === peer_id);
