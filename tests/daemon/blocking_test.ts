@@ -380,3 +380,43 @@ Deno.test("after a crash nobody holds on, and what was held is denied without a 
   assert.deepEqual(w.logged, []);
   assert.equal(line.done, false);
 });
+
+Deno.test("a real connection that breaks denies its permission as well", async () => {
+  await using w = withHuman();
+  const opened = Promise.withResolvers<void>(), ended = Promise.withResolvers<unknown>();
+  using _ = w.daemon.ground.events.subscribe({
+    event: ({ type, data }) => {
+      if (type === "question") opened.resolve();
+      if (type === "ack") ended.resolve(data);
+    },
+  });
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  const body = JSON.stringify(PERMISSION);
+  const socket = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+  const head = `POST /questions/ask-blocking HTTP/1.1\r\nHost: 127.0.0.1:${server.addr.port}\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n`;
+  await socket.write(new TextEncoder().encode(head + body));
+  await opened.promise;
+  socket.close();
+  const { close_reason, outcome } = await ended.promise as Record<string, string>;
+  assert.deepEqual([close_reason, outcome], ["cancelled", "denied"]);
+  await server.shutdown();
+});
+
+Deno.test("a flood of held questions ends with its daemon, each of them denied", async () => {
+  await using w = withHuman();
+  const lines = Array.from({ length: 300 }, (_, n) => hold(w, { correlation_id: `id-${n}` }));
+  await w.clock.settle();
+  const early = Array.from({ length: 100 }, (_, n) => {
+    return post(w, "/answer", { correlation_id: `id-${n}`, option_id: "allow" });
+  });
+  for (const { status } of await Promise.all(early)) assert.equal(status, 200);
+  await w.daemon.goDown();
+  const outcomes = (await Promise.all(lines)).map(({ outcome }) => outcome);
+  assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
+  assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
+  assert.equal(said(w, "ack").length, 300);
+});
