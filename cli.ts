@@ -29,6 +29,7 @@ import { completionsFor } from "./cli/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
 import { INBOX_COMMANDS, showItem } from "./cli/inbox_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
+import { QUESTION_COMMANDS, showMany } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
 import { showAsk, showAsks, showPeers, showTrace } from "./cli/show.ts";
 import { welcome } from "./cli/welcome.ts";
@@ -217,7 +218,8 @@ async function show(session: Session, words: Words): Promise<number> {
   const { call, terminal } = session;
   const id = words.text("id");
   if (id.startsWith("inb-")) return await showItem(session, words);
-  if (!id.startsWith("ask-")) {
+  if (id.startsWith("askm-")) return (await showMany(session, words, id), EXIT.done);
+  if (/^(?:notif|qd)-/.test(id)) {
     const trace = await call(getTrace, { params: { trace_id: id } });
     if (words.flag("json")) printJson(terminal, trace);
     else showTrace(terminal, trace);
@@ -271,6 +273,7 @@ const COMPLETIONS: Command = {
 export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
   ...ASK_COMMANDS,
+  ...QUESTION_COMMANDS,
   ...INBOX_COMMANDS,
   ...ROLE_COMMANDS,
   COMPLETIONS,

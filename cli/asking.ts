@@ -45,7 +45,8 @@ interface Patience {
   readonly signal: AbortSignal;
 }
 
-async function waitInPieces(
+/** The answer to a wait that may be longer than the daemon allows at once. */
+export async function waitInPieces(
   session: Session,
   { correlation_id, peer_id }: Waited,
   { seconds = Infinity, signal }: Patience,

@@ -88,7 +88,9 @@ export function showAsk(to: Terminal, ask: Ask): void {
     ask: ink("cyan", ask.correlation_id),
     from: ask.from_peer_name,
     to: ask.to_peer_name,
-    state: ask.close_reason ? `${ask.state}: ${ask.close_reason}` : ask.state,
+    state: ask.close_reason ? `${ask.state}: ${ask.close_reason}, ${ask.outcome}` : ask.state,
+    question: ask.question && [ask.question.kind, ask.question.scope].filter(Boolean).join(", "),
+    answer: ask.answer?.option_id,
     "reply to": ask.reply_to,
     asked: ask.created_at,
     delivered: ask.delivered_at,
@@ -99,8 +101,11 @@ export function showAsk(to: Terminal, ask: Ask): void {
   print(to);
   printText(to, ask.text);
   const { prompt, options = [] } = ask.question ?? {};
-  if (prompt) printText(to, prompt);
-  for (const { id, title } of options) print(to, "  ", ink("bold", id), `  ${title}`);
+  if (prompt && prompt !== ask.text) printText(to, prompt);
+  for (const { id, title } of options) {
+    const chosen = id === ask.answer?.option_id;
+    print(to, chosen ? "→ " : "  ", ink("bold", id), `  ${title}`);
+  }
   if (ask.reply === null) return;
   print(to);
   print(to, ink("bold", `${ask.responder ?? ask.to_peer_name}:`));

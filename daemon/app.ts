@@ -11,6 +11,8 @@ import { Database } from "kit/sqlite.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import { Many } from "./asks/many/many.ts";
+import type { Questions } from "./asks/questions/questions.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
@@ -45,6 +47,7 @@ import {
   openMcp,
   openNotes,
   openPeers,
+  openQuestions,
 } from "./wiring.ts";
 
 const BEAT_MS = 1000;
@@ -84,6 +87,8 @@ export class Daemon implements AsyncDisposable {
   readonly notes: Notes;
   readonly courier: Courier;
   readonly asks: Asks;
+  readonly questions: Questions;
+  readonly many: Many;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -125,6 +130,8 @@ export class Daemon implements AsyncDisposable {
     this.drains = openDrains(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
+    this.questions = openQuestions(this);
+    this.many = new Many(this.ground, this.asks);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.gate = openGate(this);
@@ -148,6 +155,7 @@ export class Daemon implements AsyncDisposable {
     db.transactNow(() => {
       this.peers.wakeUp();
       this.delivery.reconcile();
+      this.questions.wakeUp();
       const human = this.config["human.name"];
       if (human) this.peers.welcomeHuman(human, "/");
     });
@@ -176,6 +184,7 @@ export class Daemon implements AsyncDisposable {
     const now = clock.now();
     this.peers.beat(now);
     this.asks.beat(now);
+    this.many.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
     this.idempotency.beat(now);
@@ -185,6 +194,7 @@ export class Daemon implements AsyncDisposable {
 
   /** Takes no new work: what is accepted goes to the disk, those who wait and listen are told. */
   async goDown(): Promise<void> {
+    this.questions.goDown();
     this.ground.db.flush();
     this.#ending.abort();
     this.asks.dismiss();

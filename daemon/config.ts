@@ -30,6 +30,7 @@ export const SETTINGS = {
   "daemon.limits.pair_per_minute":    int(0, 1_000_000, "messages (0 is any number)")        .default(600),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
+  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
 } as const;
 

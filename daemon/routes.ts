@@ -8,7 +8,10 @@ import { VERSION } from "kit/contract.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import type { Daemon } from "./app.ts";
 import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";
-import { askRoutes } from "./asks/routes.ts";
+import { manyRoutes } from "./asks/many/routes.ts";
+import { answerAsk } from "./asks/questions/contract.ts";
+import { questionRoutes } from "./asks/questions/routes.ts";
+import { askRoutes, mannersOf } from "./asks/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
 import type { Verb } from "./delivery/ws/frames.ts";
@@ -44,8 +47,11 @@ export function routesOf(daemon: Daemon): Route[] {
       stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
+      find: (argument) => directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
     }),
+    ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
+    ...manyRoutes(daemon.many, mannersOf({ provenHuman })),
     ...deliveryRoutes(daemon, {
       provenHuman,
       senderOf,
@@ -132,15 +138,20 @@ function detach({ ground, peers, sockets, directory, courier }: Daemon, session:
   });
 }
 
-const VERBS = { ask: openAsk, notify: notifyPeer, ack: ackAsk, decline: declineAsk } as const;
+const VERBS = {
+  ...{ ask: openAsk, notify: notifyPeer },
+  ...{ ack: ackAsk, decline: declineAsk, answer: answerAsk },
+} as const;
 
 /** A verb on a socket is its route, with the session's peer as the sender. */
 async function doVerb(
   daemon: Daemon,
-  { peer_id }: Session,
+  { peer_id, identity }: Session,
   { type, request_id: _, idempotency_key, traceparent, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
-  const body: unknown = { ...fields, from_peer: peer_id };
+  // What a surface answers, the human has answered on it.
+  const human = type === "answer" && identity.surface !== null && daemon.directory.human();
+  const body: unknown = { ...fields, from_peer: human ? human.peer_id : peer_id };
   const headers = {
     ...(idempotency_key !== undefined && { "idempotency-key": idempotency_key }),
     ...(traceparent !== undefined && { traceparent }),

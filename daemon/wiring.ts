@@ -4,10 +4,12 @@ import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import { Questions } from "./asks/questions/questions.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { frame } from "./delivery/ladder/framing.ts";
+import { pendingOfAll, threads } from "./delivery/ledger/asks/threads.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
 import { Limits } from "./delivery/limits/limits.ts";
 import { Notes } from "./delivery/notes.ts";
@@ -38,6 +40,7 @@ export function openDirectory(house: Daemon): Directory {
     socket: (peer_id) => house.sockets.of(peer_id) !== undefined,
     blocked: (peer_id) => house.delivery.waiting(peer_id, 1)[0]?.reason ?? null,
     pending: (peer_id) => ledger.pendingOf(db, peer_id),
+    pendingOfAll: () => new Map(pendingOfAll(db).map((one) => [one.to_peer_id, one])),
   });
 }
 
@@ -107,9 +110,13 @@ export function openInbox(house: Daemon): Inbox {
     mustHuman: () => house.directory.mustHuman(),
     surfaces: () => house.surfaces(),
     ask: (correlation_id) => ledger.ask(db, correlation_id),
-    answer: (correlation_id, message) => {
+    ack: (correlation_id, message) => {
       const from_peer = house.directory.mustHuman().peer_id;
       house.asks.ack({ correlation_id, message, from_peer }, { proven_human: true });
+    },
+    answer: (correlation_id, said) => {
+      const from_peer = house.directory.mustHuman().peer_id;
+      house.questions.answer({ correlation_id, from_peer, ...said }, { proven_human: true });
     },
     openAsk: (to_peer, text, reply_to) => {
       const from_peer = house.directory.mustHuman().peer_id;
@@ -137,7 +144,20 @@ export function openAsks(house: Daemon): Asks {
       close: (closed, at) => ledger.closeAsk(db, closed, at),
       pull: (correlation_id) => ledger.pull(db, correlation_id),
       page: (filter) => ledger.asks(db, filter),
+      threads: (of) => threads(db, of),
     },
+  });
+}
+
+export function openQuestions(house: Daemon): Questions {
+  return new Questions(house.ground, {
+    asks: house.asks,
+    directory: house.directory,
+    post: house.delivery,
+    human: house.inbox,
+    address: (peer_id) => peerRows.address(house.ground.db, peer_id),
+    hold_ms_max: house.config["approvals.timeout_seconds"] * 1000,
+    ending: house.ending,
   });
 }
 

@@ -34,6 +34,14 @@ export const EVENTS = {
     to_peer_id: maybe, // An asker that is not registered has a name alone.
     to: z.string(),
   }),
+  question: z.object({
+    correlation_id: id,
+    ...from,
+    ...to,
+    scope: maybe,
+    kind: id,
+  }),
+  answer: z.object({ correlation_id: id, scope: maybe, outcome: id }),
   notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
   broadcast: z.object({ ...from, sent_to: z.number() }),
   deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),

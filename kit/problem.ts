@@ -56,6 +56,8 @@ export const PROBLEMS = {
   not_the_recipient:    refusal(403, "{correlation_id} was asked of another peer", "", { correlation_id: id }),
   not_the_asker:        refusal(403, "{correlation_id} was asked by another peer", "", { correlation_id: id }),
   unknown_option:       refusal(422, `"{option}" is not an option`, "answer one of: {options}", { option: z.string(), options: z.string() }),
+  not_a_question:       refusal(422, "{correlation_id} is no structured question", "answer it with ack, or decline it", { correlation_id: id }),
+  correlation_taken:    refusal(409, "{correlation_id} is the id of another ask", "ask under an id of its own, or under none", { correlation_id: id }),
   illegal_transition:   refusal(409, `A {machine} cannot go on "{on}" from "{from}"`, "the record has moved on; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
   // Delivery.
   queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has taken some", { peer_id: id, waiting: z.number() }),

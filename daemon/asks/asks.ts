@@ -11,9 +11,11 @@ import {
   type OpenAsk,
   PENDING,
   type Resolution,
+  type Thread,
 } from "./contract.ts";
 import { Endings, type HumanDoor, type Post } from "./endings.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
+import { sayQuestion } from "./questions/told.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */
 const EVICT_ROWS_MAX = 200;
@@ -38,6 +40,9 @@ interface Directory {
   human(): Address | undefined;
 }
 
+/** Threads that one look at the history tells; the next look begins where this one ends. */
+const THREADS_MAX = 1000;
+
 /** Which asks to list: newest first, before a number of the ledger. */
 export interface Page {
   readonly state: string | null;
@@ -53,6 +58,7 @@ interface AskLedger {
   openFrom(sender: { peer_id: string | null; name: string }): Ask[];
   page(filter: Page): (Ask & { seq: number })[];
   stale(before: number, human_id: string | null, limit: number): Ask[];
+  threads(of: { peer_id: string; since: number; limit: number }): Thread[];
   close(closed: Ask, at: number): void;
   pull(correlation_id: string): void;
 }
@@ -72,6 +78,8 @@ export interface Manner {
   /** The request came through a proven human door (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
+  /** The ask to many that this one is a part of. */
+  readonly parent_id?: string | undefined;
 }
 
 export class Asks {
@@ -111,7 +119,7 @@ export class Asks {
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
-          parent_id: null,
+          parent_id: manner.parent_id ?? null,
           routing: null,
         },
       });
@@ -123,6 +131,7 @@ export class Asks {
         to: to.name,
         reply_delivery: body.reply_delivery,
       });
+      if (body.question) sayQuestion(events, ticket.message, body.question);
       return { ticket, to, inbox: to.role === "human" ? human.take(ticket.message) : undefined };
     });
   }
@@ -170,7 +179,7 @@ export class Asks {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
-      this.#mustBeAsker(ask, asker);
+      this.mustBeAsker(ask, asker);
       if (ask.state === "closed") throw closed(ask);
       return this.#endings.settle(ask, "cancelled", {
         responder: ask.from_peer_name,
@@ -188,6 +197,15 @@ export class Asks {
       if (ask.state === "open") {
         this.#endings.settle(ask, "send_failed", { responder: null, reply: reason });
       }
+    });
+  }
+
+  /** Nobody answered in time: what is open yet is closed, and its asker told. */
+  evict(correlation_id: string): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      const ask = this.get(correlation_id);
+      if (ask?.state === "open") this.#endings.settle(ask, "evicted", { responder: null });
     });
   }
 
@@ -216,7 +234,7 @@ export class Asks {
     const { db } = this.#ground;
     const ask = db.transact(() => {
       const found = this.mustGet(correlation_id);
-      this.#mustBeAsker(found, asker);
+      this.mustBeAsker(found, asker);
       if (found.state === "open" && found.reply_delivery === "push") {
         askMachine.step(found.state, "pulled");
         this.#needs.ledger.pull(correlation_id);
@@ -233,8 +251,17 @@ export class Asks {
     this.#endings.dismiss();
   }
 
+  /** How asks end: shared by all desks of this room. */
+  get endings(): Endings {
+    return this.#endings;
+  }
+
+  get(correlation_id: string): Ask | undefined {
+    return this.#needs.ledger.ask(correlation_id);
+  }
+
   mustGet(correlation_id: string): Ask {
-    const ask = this.#needs.ledger.ask(correlation_id);
+    const ask = this.get(correlation_id);
     if (!ask) throw new Problem("unknown_ask", { correlation_id });
     return ask;
   }
@@ -256,6 +283,11 @@ export class Asks {
     return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
+  /** Closed threads of a peer, whether it asked or was asked, oldest first. */
+  history(peer_id: string, since: number): Thread[] {
+    return this.#needs.ledger.threads({ peer_id, since, limit: THREADS_MAX });
+  }
+
   /** Closes what nobody answered in time, and tells its asker; asks to the human do not expire. */
   beat(now: number): void {
     const { db } = this.#ground;
@@ -275,7 +307,7 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  #mustBeAsker(ask: Ask, asker: string): void {
+  mustBeAsker(ask: Ask, asker: string): void {
     const sender = this.#needs.directory.sender(asker);
     const same = ask.from_peer_id === null
       ? sender.name === ask.from_peer_name || asker === ask.from_peer_name

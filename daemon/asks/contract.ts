@@ -29,11 +29,20 @@ export const Question = z.object({
   prompt: z.string().optional(),
   options: z.array(Option).max(50).default([]),
   scope: z.string().max(255).optional(),
-  timeout_seconds: z.number().positive().optional(),
+  timeout_seconds: z.number().nonnegative().optional(),
   blocking: z.boolean().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 export type Question = z.output<typeof Question>;
+
+/** A question as it is asked: it can be answered. */
+export const GivenQuestion = Question.refine(
+  ({ kind, options }) => kind !== "choice" || options.length > 0,
+  "A choice needs options",
+).refine(
+  ({ options }) => new Set(options.map(({ id }) => id)).size === options.length,
+  "Two options have the same id",
+);
 
 export const TypedAnswer = z.object({
   outcome: Outcome,
@@ -101,7 +110,7 @@ export const openAsk = contract({
     z.object({
       ...given,
       to_peer: z.string(),
-      question: Question.optional(),
+      question: GivenQuestion.optional(),
       reply_delivery: ReplyDelivery.default("push"),
       origin: Origin.optional(),
       fallback_to: z.string().optional(),
@@ -257,4 +266,41 @@ export const waitAsk = contract({
   }),
   returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
   fails: ["unknown_ask", "not_the_asker", "ambiguous_peer", "shutting_down"],
+});
+
+/** A closed ask as one who took part in it sees it (contract 3). */
+export const Thread = z.object({
+  correlation_id: z.string(),
+  role: z.enum(["asker", "recipient"]),
+  /** The name of the one at the other end. */
+  other: z.string(),
+  other_peer_id: maybe,
+  close_reason: CloseReasons,
+  opened_at: Instant,
+  closed_at: Instant,
+});
+export type Thread = z.output<typeof Thread>;
+
+/** A plus sign that was not escaped in a query arrives as a blank. */
+const QueryInstant = z.preprocess(
+  (said) => typeof said === "string" ? said.replace(/ (?=\d\d:?\d\d$)/, "+") : said,
+  Instant,
+);
+
+export const askHistory = contract({
+  id: "asks.history",
+  method: "GET",
+  path: "/asks/history",
+  summary: "Threads of a peer that were closed after an instant, oldest first",
+  who: "peer",
+  query: z.object({
+    peer_id: z.string().optional(),
+    pane_id: z.string().optional(),
+    tmux_socket: z.string().optional(),
+    since: QueryInstant,
+  }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
+    message: "Exactly one of peer_id and pane_id",
+  }),
+  returns: z.object({ threads: z.array(Thread), mesh_session_id: maybe }),
+  fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
 });

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
-import type { Ask, Question, TypedAnswer } from "./contract.ts";
+import type { Ask, Outcome, Question, TypedAnswer } from "./contract.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 
 /** The way out: the delivery desk. */
@@ -49,6 +49,8 @@ export interface Ending {
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
+  /** What the end stands for, where that is not what its reason stands for. */
+  readonly outcome?: Outcome;
 }
 
 type Waiter = (ask: Ask | undefined) => void;
@@ -67,11 +69,12 @@ export class Endings {
   settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, reply = null, answer = null, ...manner }: Ending,
+    { responder, reply = null, answer = null, ...known }: Ending,
   ): CloseReason {
     const { db, events, clock } = this.#ground;
     const { ledger, post, human } = this.#needs;
-    const [on, outcome] = CLOSINGS[close_reason];
+    const [on, meant] = CLOSINGS[close_reason];
+    const outcome = known.outcome ?? answer?.outcome ?? meant;
     const at = clock.now();
     const state = askMachine.step(ask.state, on);
     const settled: Ask = {
@@ -92,8 +95,12 @@ export class Endings {
       to_peer_id: ask.from_peer_id,
       to: ask.from_peer_name,
     });
-    if (close_reason !== "cancelled") this.#tell(settled, "asker", manner);
-    else if (reached) this.#tell(settled, "recipient", manner);
+    if (answer) {
+      const { correlation_id, question } = ask;
+      events.append("answer", { correlation_id, scope: question?.scope ?? null, outcome });
+    }
+    if (close_reason !== "cancelled") this.#tell(settled, "asker", known);
+    else if (reached && responder !== null) this.#tell(settled, "recipient", known);
     db.afterCommit(() => this.#wake(settled));
     return close_reason;
   }

@@ -4,17 +4,24 @@ import type { z } from "zod";
 import { OK } from "kit/contract.ts";
 import { type Caller, type Replay, type Route, route } from "kit/route.ts";
 import { type DeliveryState, Traceparent } from "../delivery/contract.ts";
-import type { Asks } from "./asks.ts";
+import type { Asks, Manner } from "./asks.ts";
 import * as contracts from "./contract.ts";
 
 const PAGE_ROWS = 100;
+
+interface Known {
+  readonly peer_id: string;
+  readonly mesh_session_id: string | null;
+}
 
 /** What a route needs to know of whoever calls, beyond the desk. */
 export interface AskDoors {
   /** Whether the request came through a proven human door (contract 2). */
   provenHuman(caller: Caller, headers: Headers): boolean;
   who(argument: string): { peer_id: string | null; name: string };
-  onPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string; name: string };
+  onPane(pane_id: string, tmux_socket: string | undefined): Known & { name: string };
+  /** A registered peer, however it fares. */
+  find(argument: string): Known;
   /** The id of a registered peer. */
   findId(argument: string): string;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
@@ -34,11 +41,18 @@ function replayOf({ senderOf, stateOf }: AskDoors): Replay<typeof contracts.open
   };
 }
 
-export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
-  const manner = (caller: Caller, headers: Headers) => ({
-    proven_human: doors.provenHuman(caller, headers),
+/** How a request came in, by what it proves of itself. */
+export type Manners = (caller: Caller, headers: Headers) => Manner;
+
+export function mannersOf({ provenHuman }: Pick<AskDoors, "provenHuman">): Manners {
+  return (caller, headers) => ({
+    proven_human: provenHuman(caller, headers),
     traceparent: Traceparent.parse(headers.get("traceparent")),
   });
+}
+
+export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
+  const manner = mannersOf(doors);
   return [
     route(contracts.openAsk, ({ body, caller, headers, commit }) => {
       const open = () => {
@@ -66,6 +80,12 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
       const { pane_id, peer_id, tmux_socket, direction } = query;
       const who = pane_id ? doors.onPane(pane_id, tmux_socket) : doors.who(peer_id ?? "cli");
       return { asks: asks.pending(who, direction) };
+    }),
+    route(contracts.askHistory, ({ query }) => {
+      const { pane_id, peer_id, tmux_socket, since } = query;
+      const who = pane_id ? doors.onPane(pane_id, tmux_socket) : doors.find(peer_id ?? "");
+      const { mesh_session_id } = who;
+      return { threads: asks.history(who.peer_id, since), mesh_session_id };
     }),
     route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
     route(contracts.ackAsk, ({ body, caller, headers }) => {

@@ -15,6 +15,7 @@ import {
 import { beginTrace, continueTrace } from "../traceparent.ts";
 import type { Courier } from "./ladder/courier.ts";
 import { idsIn } from "./ladder/framing.ts";
+import { choose } from "./ledger/asks/chosen.ts";
 import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
@@ -37,7 +38,7 @@ export interface Draft {
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: readonly string[];
-  /** The ask that an ack or an inbox item is about; an ask brings its own. */
+  /** The ask that an ack or an inbox item is about; an ask is given one, unless it chose one. */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
   readonly reply_to?: string | null;
@@ -265,7 +266,9 @@ export class Delivery {
 
   #write(draft: Draft, session: Session | undefined): Held {
     const message = this.#compose(draft, session);
-    ledger.insert(this.#ground.db, message, draft.opening);
+    const { db } = this.#ground;
+    ledger.insert(db, message, draft.opening);
+    if (draft.kind === "ask" && draft.correlation_id) choose(db, draft.correlation_id, message.seq);
     return message;
   }
 
@@ -288,7 +291,7 @@ export class Delivery {
       seq,
       delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
       kind,
-      correlation_id: kind === "ask" ? `ask-${ident}` : draft.correlation_id ?? null,
+      correlation_id: draft.correlation_id ?? (kind === "ask" ? `ask-${ident}` : null),
       item_id: draft.item_id ?? null,
       from_peer_id: from.peer_id,
       from_peer_name: from.name,

@@ -16,8 +16,10 @@ export interface InboxNeeds {
   /** Names of the surfaces that are connected, the dashboard included. */
   surfaces(): readonly string[];
   ask(correlation_id: string): Ask | undefined;
-  /** Answers an open ask as the human. */
-  answer(correlation_id: string, text: string | undefined): void;
+  /** Acks an open ask as the human. */
+  ack(correlation_id: string, text: string | undefined): void;
+  /** Answers an open structured question as the human. */
+  answer(correlation_id: string, said: { option_id?: string; text?: string }): void;
   /** Asks a peer as the human; the new ask's id. */
   openAsk(to_peer: string, text: string, reply_to: string | null): string;
 }
@@ -138,8 +140,8 @@ export class Inbox {
     const { db, clock } = this.#ground;
     const item = rows.askItem(db, ask.correlation_id);
     if (!item || item.replied) return;
-    const answered = ask.outcome === "answered" || ask.outcome === "acknowledged" ||
-      ask.outcome === "declined";
+    const answered = ask.close_reason === "answered" || ask.outcome === "answered" ||
+      ask.outcome === "acknowledged" || ask.outcome === "declined";
     if (answered) rows.markReplied(db, item.item_id, clock.now());
     this.#sayUpdated({ ...item, replied: answered }, null);
   }
@@ -150,10 +152,13 @@ export class Inbox {
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
       rows.markReplied(this.#ground.db, item.item_id, this.#ground.clock.now());
-      const said = (asked.question && option_id) || text || undefined;
-      this.#needs.answer(asked.correlation_id, said);
-      const action = asked.question ? "answered" as const : "acked" as const;
-      return { action, correlation_id: asked.correlation_id };
+      const { correlation_id, question } = asked;
+      if (!question) this.#needs.ack(correlation_id, text || undefined);
+      else {this.#needs.answer(correlation_id, {
+          ...option_id && { option_id },
+          ...text && { text },
+        });}
+      return { action: question ? "answered" as const : "acked" as const, correlation_id };
     }
     if (text === "") return { action: "read" as const, correlation_id: null };
     const reply_to = asked ? asked.correlation_id : null;

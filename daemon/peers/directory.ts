@@ -35,8 +35,18 @@ export interface Reach {
   socket(peer_id: string): boolean;
   /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
   blocked(peer_id: string): string | null;
-  pending(peer_id: string): { count: number; oldest: number | null };
+  pending(peer_id: string): Pending;
+  /** The same of every peer that has any, in one look. */
+  pendingOfAll(): ReadonlyMap<string, Pending>;
 }
+
+/** How many asks wait for a peer's answer, and since when. */
+interface Pending {
+  readonly count: number;
+  readonly oldest: number | null;
+}
+
+const NONE_PENDING: Pending = { count: 0, oldest: null };
 
 export interface DirectoryOptions {
   readonly daemon_id: string;
@@ -164,7 +174,10 @@ export class Directory {
   }
 
   list(filter: PeerFilter): Peer[] {
-    return rows.all(this.#ground.db).map((stored) => this.#toPeer(stored)).filter((peer) =>
+    const pending = this.#reach.pendingOfAll();
+    return rows.all(this.#ground.db).map((stored) =>
+      this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
+    ).filter((peer) =>
       (filter.source === undefined || peer.source === filter.source) &&
       (filter.addressable === undefined || peer.addressable === filter.addressable) &&
       (filter.circle === undefined || peer.circle === filter.circle) &&
@@ -240,7 +253,7 @@ export class Directory {
     return Boolean(parent && parent.status !== "offline");
   }
 
-  #toPeer(stored: StoredPeer): Peer {
+  #toPeer(stored: StoredPeer, pending = this.#reach.pending(stored.peer_id)): Peer {
     const { peer_id, name } = stored;
     const { turn_at: _at, described_at, agent_started: _since, ...shown } = stored;
     const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
@@ -248,7 +261,6 @@ export class Directory {
     const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
     const now = this.#ground.clock.now();
     const transport = this.#reach.transport(peer_id);
-    const pending = this.#reach.pending(peer_id);
     const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
     return {
       ...record,

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import type { Database } from "kit/sqlite.ts";
 import { Voice } from "../contract.ts";
-import { BY_IDENT, identOf } from "./rows.ts";
+import { BY_ID, byId } from "./rows.ts";
 
 const Link = z.object({
   before: z.string().nullable(),
@@ -17,7 +17,7 @@ export function link(db: Database, correlation_id: string): z.output<typeof Link
   return db.get(
     Link,
     `select coalesce(reply_to, parent_id) as before, voice, to_peer_id, traceparent
-     from messages where ${BY_IDENT} and kind = 'ask'`,
-    { ident: identOf(correlation_id) },
+     from messages where ${BY_ID} and kind = 'ask'`,
+    byId(correlation_id),
   );
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
 import type { Held, Opening } from "../contract.ts";
-import { ASK, AskRow, BY_IDENT, HELD, HeldRow, identOf } from "./rows.ts";
+import { ASK, AskRow, BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
 
 const INSERT = `insert into messages
   (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
@@ -62,7 +62,7 @@ export function lastSeq(db: Database): number {
 }
 
 export function held(db: Database, delivery_id: string): Held | undefined {
-  return db.get(HeldRow, `${HELD} where ${BY_IDENT}`, { ident: identOf(delivery_id) });
+  return db.get(HeldRow, `${HELD} where ${BY_ID}`, byId(delivery_id));
 }
 
 export function heldBySeq(db: Database, seq: number): Held | undefined {
@@ -280,9 +280,11 @@ export function unsettled(db: Database, before: number, limit: number): Held[] {
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.
 
 export function ask(db: Database, correlation_id: string): Ask | undefined {
-  return db.get(AskRow, `${ASK} where ${BY_IDENT} and kind = 'ask'`, {
-    ident: correlation_id.startsWith("ask-") ? identOf(correlation_id) : "",
-  });
+  return db.get(
+    AskRow,
+    `${ASK} where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
+    byId(correlation_id),
+  );
 }
 
 export function openTo(db: Database, to_peer_id: string): Ask[] {
@@ -345,9 +347,9 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
     `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
        reply = :reply, reply_attachments = :reply_attachments, answer = :answer,
        responder = :responder, closed_at = :at
-     where ${BY_IDENT}`,
+     where ${BY_ID}`,
     {
-      ident: identOf(closed.correlation_id),
+      ...byId(closed.correlation_id),
       close_reason: closed.close_reason,
       outcome: closed.outcome,
       reply: closed.reply,
@@ -360,9 +362,7 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
 }
 
 export function pull(db: Database, correlation_id: string): void {
-  db.run(`update messages set reply_delivery = 'pull' where ${BY_IDENT}`, {
-    ident: identOf(correlation_id),
-  });
+  db.run(`update messages set reply_delivery = 'pull' where ${BY_ID}`, byId(correlation_id));
 }
 
 /** Open asks, not to the human, that were opened before `before`. */

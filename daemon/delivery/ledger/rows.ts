@@ -22,8 +22,19 @@ export const ASK =
   created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
   from messages`;
 
-/** A row by its ident, which is its number in disguise: found by its key, without an index. */
-export const BY_IDENT = `seq = seq_of(:ident) and ident = :ident`;
+/**
+ * A row by one of its ids. Ours are its number in disguise: found by its key, without an index. One
+ * that its asker chose stands in a table of its own.
+ */
+export const BY_ID = `seq = coalesce(
+    (select chosen_ids.seq from chosen_ids where chosen_ids.correlation_id = :id),
+    seq_of(:ident))
+  and :id in (correlation_id, case kind when 'notify' then 'notif-' else 'qd-' end || ident)`;
+
+/** The parameters of `BY_ID`. */
+export function byId(id: string): { id: string; ident: string } {
+  return { id, ident: identOf(id) };
+}
 
 /** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
 export function identOf(id: string): string {

@@ -15,7 +15,7 @@ export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
   if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
     throw new Problem("unknown_trace", { trace_id });
   }
-  const unusual = notes(db, identOf(trace_id)).map((note) => ({
+  const unusual = notes(db, identOf(message.delivery_id)).map((note) => ({
     ...note,
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,

@@ -72,6 +72,7 @@ export const Inbound = z.discriminatedUnion("type", [
   verb("notify"),
   verb("ack"),
   verb("decline"),
+  verb("answer"),
 ]);
 export type Inbound = z.output<typeof Inbound>;
 export type Verb = Extract<Inbound, { request_id: string }>;

@@ -207,6 +207,7 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
   notify: (wire, verb) => void wire.verb(verb),
   ack: (wire, verb) => void wire.verb(verb),
   decline: (wire, verb) => void wire.verb(verb),
+  answer: (wire, verb) => void wire.verb(verb),
 });
 
 /** Turns a request into a socket, and the socket into a line with a wire on it. */

@@ -1,0 +1,40 @@
+/** SQL for parents of asks to many. Each function is one statement; no decision is taken here. */
+
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
+import { type Database, rowOf } from "kit/sqlite.ts";
+import { Asked } from "./contract.ts";
+
+const Parent = z.object({
+  parent_id: z.string(),
+  children: z.array(Asked),
+  created_at: Instant,
+  /** When open children are closed; null when never, or when that is done. */
+  due_at: Instant.nullable(),
+});
+export type Parent = z.output<typeof Parent>;
+
+const Row = rowOf(Parent);
+const PARENT = "select parent_id, children, created_at, due_at from ask_parents";
+
+export function insert(db: Database, parent: Parent): void {
+  db.run(
+    `insert into ask_parents (parent_id, children, created_at, due_at)
+     values (:parent_id, :children, :created_at, :due_at)`,
+    z.encode(Row, parent),
+  );
+}
+
+export function get(db: Database, parent_id: string): Parent | undefined {
+  return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
+}
+
+/** Whose time is up. */
+export function due(db: Database, now: number, limit: number): Parent[] {
+  return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
+}
+
+/** Its time was up, and is not up again. */
+export function done(db: Database, parent_id: string): void {
+  db.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
+}

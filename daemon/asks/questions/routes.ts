@@ -1,0 +1,25 @@
+/** The questions' contracts, each met by its verb. */
+
+import { OK } from "kit/contract.ts";
+import { type Route, route } from "kit/route.ts";
+import type { Manners } from "../routes.ts";
+import { answerAsk, askBlocking, queryPeer } from "./contract.ts";
+import type { Questions } from "./questions.ts";
+
+export function questionRoutes(questions: Questions, manner: Manners): Route[] {
+  return [
+    route(answerAsk, ({ body, caller, headers }) => {
+      return { ...OK, ...questions.answer(body, manner(caller, headers)) };
+    }),
+    route(
+      askBlocking,
+      ({ body, caller, headers, signal }) =>
+        questions.askBlocking(body, { ...manner(caller, headers), signal }),
+    ),
+    route(
+      queryPeer,
+      ({ body, caller, headers, signal }) =>
+        questions.query(body, { ...manner(caller, headers), signal }),
+    ),
+  ];
+}
