@@ -15,6 +15,7 @@ import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
+import type { Messages } from "./delivery/messages/messages.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
@@ -42,6 +43,7 @@ import {
   openGate,
   openInbox,
   openMcp,
+  openMessages,
   openNotes,
   openPeers,
 } from "./wiring.ts";
@@ -80,6 +82,7 @@ export class Daemon implements AsyncDisposable {
   readonly sockets: Sockets;
   readonly delivery: Delivery;
   readonly drains: Drains;
+  readonly messages: Messages;
   readonly notes: Notes;
   readonly courier: Courier;
   readonly asks: Asks;
@@ -121,6 +124,7 @@ export class Daemon implements AsyncDisposable {
     this.courier = openCourier(this, steps);
     this.delivery = openDelivery(this, steps);
     this.drains = openDrains(this);
+    this.messages = openMessages(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.notes = openNotes(this);
@@ -174,6 +178,8 @@ export class Daemon implements AsyncDisposable {
     this.asks.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
+    this.messages.beat(now);
+    this.inbox.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }

@@ -10,6 +10,7 @@ import type { Daemon } from "./app.ts";
 import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";
 import { askRoutes } from "./asks/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
+import { messageRoutes } from "./delivery/messages/routes.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
 import type { Verb } from "./delivery/ws/frames.ts";
 import type { Line, Session } from "./delivery/ws/session.ts";
@@ -45,6 +46,7 @@ export function routesOf(daemon: Daemon): Route[] {
         return upgrade(request, (line) => wire(daemon, line, caller));
       },
     }),
+    ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,

@@ -7,6 +7,7 @@ import { Asks } from "./asks/asks.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
+import { Messages } from "./delivery/messages/messages.ts";
 import { frame } from "./delivery/ladder/framing.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
 import { Notes } from "./delivery/notes.ts";
@@ -21,6 +22,7 @@ import * as peerRows from "./peers/store.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const GENERATIONS_MAX = 16;
+const DAY_MS = 86_400_000;
 
 export function openDirectory(house: Daemon): Directory {
   const { db } = house.ground;
@@ -93,11 +95,24 @@ export function openDrains(house: Daemon): Drains {
   });
 }
 
+export function openMessages(house: Daemon): Messages {
+  return new Messages(house.ground, {
+    numbers: house.numbers,
+    resolve: (argument) => house.directory.resolve(argument),
+    retention: {
+      history_ms: house.config["daemon.history_days"] * DAY_MS,
+      messages_max: house.config["daemon.history_messages"],
+    },
+    ending: house.ending,
+  });
+}
+
 export function openInbox(house: Daemon): Inbox {
   const { db } = house.ground;
   return new Inbox(house.ground, {
     mustHuman: () => house.directory.mustHuman(),
     surfaces: () => house.surfaces(),
+    history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
     answer: (correlation_id, message) => {
       const from_peer = house.directory.mustHuman().peer_id;

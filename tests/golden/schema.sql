@@ -1,4 +1,4 @@
--- The daemon's tables after 1 migration(s).
+-- The daemon's tables after 2 migration(s).
 
 CREATE TABLE events (
   id integer primary key autoincrement,
@@ -24,6 +24,19 @@ CREATE TABLE inbox_items (
   replied_at integer,
   created_at integer not null
 ) strict;
+
+CREATE VIRTUAL TABLE message_words using fts5(
+  text, reply,
+  content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE 'message_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'message_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'message_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'message_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 
 CREATE TABLE messages (
   seq integer primary key autoincrement,
@@ -166,3 +179,9 @@ CREATE TABLE stages (
 ) strict;
 
 CREATE INDEX stages_ident on stages (ident);
+
+CREATE TABLE word_marks (
+  one integer primary key check (one = 1),
+  seq integer not null,
+  event integer not null
+) strict;
