@@ -1,4 +1,4 @@
-/** Forgets messages that are old and done, a few a beat; what is open or waits stays, however old. */
+/** Forgets messages that are old and done, a few a beat; what is open or waits stays. */
 
 import { z } from "zod";
 import type { Ground } from "kit/ground.ts";

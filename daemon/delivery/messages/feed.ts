@@ -1,4 +1,4 @@
-/** Feeds the full text: on the heart's beat, in small steps, never in a request (architecture 4). */
+/** Feeds the full text: on the heart's beat, in small steps, never in a request. */
 
 import type { Ground } from "kit/ground.ts";
 import * as ledger from "../ledger/ledger.ts";
@@ -7,7 +7,7 @@ import * as rows from "./store.ts";
 
 /** A step is one turn's work: about 3 ms. */
 const STEP_ROWS = 100;
-/** What a beat feeds in any case, and for how long it goes on beyond that: a tenth of a processor. */
+/** What a beat feeds in any case, and how long it goes on beyond that: a tenth of a core. */
 const BEAT_ROWS = 2000;
 const BEAT_MS_MAX = 100;
 
