@@ -82,6 +82,14 @@ export function openDelivery(house: Daemon, steps: Steps): Delivery {
       ttl_ms: house.config["daemon.queue.ttl_seconds"] * 1000,
       max_per_peer: house.config["daemon.queue.max_per_peer"],
     },
+    neighbours: {
+      mayWait: (peer_id) => {
+        const found = peerRows.address(house.ground.db, peer_id);
+        return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
+      },
+      human_id: () => house.directory.human()?.peer_id,
+      inInbox: (correlation_id) => house.inbox.holds(correlation_id),
+    },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) house.asks.sendFailed(correlation_id, reason ?? "failed");
     },

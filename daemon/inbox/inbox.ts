@@ -103,6 +103,11 @@ export class Inbox {
     return item;
   }
 
+  /** Whether an ask is there to be answered. */
+  holds(correlation_id: string): boolean {
+    return rows.askItem(this.#ground.db, correlation_id) !== undefined;
+  }
+
   /** Read for every surface; a second time changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ground;

@@ -39,12 +39,19 @@ function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
+const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
+
 function steps(message: Held): Told[] {
   const { state, rung, reason } = message;
-  const at = (stage: string, ts: number | null, detail: string | null = null): Told[] =>
+  const at = (
+    stage: string,
+    ts: number | null,
+    detail: string | null = null,
+    good = !FAILURES.has(stage),
+  ): Told[] =>
     ts === null ? [] : [{
       stage,
-      status: ["failed", "expired", "dropped", "unproved"].includes(stage) ? "fail" : "ok",
+      status: good ? "ok" : "fail",
       peer_id: message.to_peer_id,
       from_peer_id: message.from_peer_id,
       ts,
@@ -65,6 +72,6 @@ function steps(message: Held): Told[] {
     ...at("unproved", message.seen_at === null ? message.unproved_at : null),
     ...at(state, message.settled_at, reason),
     ...at("acked", acked ? closed : null, message.close_reason),
-    ...at("closed", closed, message.close_reason),
+    ...at("closed", closed, message.close_reason, message.outcome !== "failed"),
   ];
 }
