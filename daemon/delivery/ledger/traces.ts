@@ -61,6 +61,9 @@ function steps(message: Held): Told[] {
   const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
     message.close_reason ?? "",
   );
+  // Answered before it was sent, or taken back: there was nothing left to carry.
+  const released = state === "dropped" && reason === message.close_reason &&
+    message.outcome !== "failed";
   return [
     ...at("created", message.created_at),
     ...at("resolved", message.created_at, message.to_peer_name),
@@ -70,7 +73,7 @@ function steps(message: Held): Told[] {
     ...at("accepted", message.accepted_at),
     ...at("seen", message.seen_at),
     ...at("unproved", message.seen_at === null ? message.unproved_at : null),
-    ...at(state, message.settled_at, reason),
+    ...at(state, message.settled_at, reason, released),
     ...at("acked", acked ? closed : null, message.close_reason),
     ...at("closed", closed, message.close_reason, message.outcome !== "failed"),
   ];

@@ -42,10 +42,8 @@ export const Message = z.object({
 export type Message = z.output<typeof Message>;
 
 /** An unescaped `+` of an offset reads as a space in a query. */
-const QueryInstant = z.preprocess(
-  (text) => typeof text === "string" ? text.replace(" ", "+") : text,
-  Instant,
-);
+const QueryInstant = z.string().meta({ format: "date-time" })
+  .transform((text) => text.replace(" ", "+")).pipe(Instant);
 
 /**
  * `q`: every word must be in the text or in the reply, in any order; `"two words"` in quotes are
