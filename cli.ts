@@ -2,18 +2,11 @@
 
 import { type Clock, systemClock } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
-import {
-  ackAsk,
-  declineAsk,
-  getAsk,
-  listAsks,
-  openAsk,
-  pendingAsks,
-} from "./daemon/asks/contract.ts";
+import { ackAsk, declineAsk, listAsks, openAsk, pendingAsks } from "./daemon/asks/contract.ts";
 import type { Env } from "./daemon/places.ts";
 import { broadcast, getTrace, notifyPeer } from "./daemon/delivery/contract.ts";
 import { listPeers, PeerStatus } from "./daemon/peers/contract.ts";
-import { askerOf, waitForReply } from "./cli/asking.ts";
+import { waitForReply } from "./cli/asking.ts";
 import {
   type Command,
   EXIT,
@@ -27,11 +20,13 @@ import {
 } from "./cli/command.ts";
 import { completionsFor } from "./cli/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
-import { INBOX_COMMANDS, showItem } from "./cli/inbox_commands.ts";
+import { DOCTOR } from "./cli/doctor_command.ts";
+import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
-import { QUESTION_COMMANDS, showMany } from "./cli/question_commands.ts";
+import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
-import { showAsk, showAsks, showPeers, showTrace } from "./cli/show.ts";
+import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
+import { showAsks, showPeers, showTrace } from "./cli/show.ts";
 import { welcome } from "./cli/welcome.ts";
 
 const WAIT_FLAGS = {
@@ -163,14 +158,14 @@ const ASK_COMMANDS: readonly Command[] = [
   }),
   {
     words: "show <id>",
-    summary: "Show an ask, an inbox item, or how a message went",
+    summary: "Show an ask, an inbox item, or any other message",
     flags: { ...WAIT_FLAGS, ...JSON_FLAG },
     example: "mesh show ask-3f9c04d1a2b7",
-    run: show,
+    run: showAny,
   },
   verb({
     words: "trace <id>",
-    summary: "Show the recorded stages of an ask or a notify",
+    summary: "Show the recorded stages of a message",
     example: "mesh trace notif-3f9c04d1a2b7",
     call: ({ call }, words) => call(getTrace, { params: { trace_id: words.text("id") } }),
     show: (trace, { terminal }) => showTrace(terminal, trace),
@@ -214,24 +209,6 @@ async function asks(session: Session, words: Words) {
   return await session.call(pendingAsks, { query: { peer_id: peer, direction } });
 }
 
-async function show(session: Session, words: Words): Promise<number> {
-  const { call, terminal } = session;
-  const id = words.text("id");
-  if (id.startsWith("inb-")) return await showItem(session, words);
-  if (id.startsWith("askm-")) return (await showMany(session, words, id), EXIT.done);
-  if (/^(?:notif|qd)-/.test(id)) {
-    const trace = await call(getTrace, { params: { trace_id: id } });
-    if (words.flag("json")) printJson(terminal, trace);
-    else showTrace(terminal, trace);
-    return EXIT.done;
-  }
-  const ask = await call(getAsk, { params: { id } });
-  if (words.flag("wait")) return await waitForReply(session, words, askerOf(ask));
-  if (words.flag("json")) printJson(terminal, ask);
-  else showAsk(terminal, ask);
-  return EXIT.done;
-}
-
 /** Roles are started by `main.ts`; here they only have their help. */
 const ROLE_COMMANDS: readonly Command[] = [
   {
@@ -272,8 +249,10 @@ const COMPLETIONS: Command = {
 
 export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
+  DOCTOR,
   ...ASK_COMMANDS,
   ...QUESTION_COMMANDS,
+  ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
   ...ROLE_COMMANDS,
   COMPLETIONS,

@@ -17,6 +17,7 @@ import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
+import type { Messages } from "./delivery/messages/messages.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
@@ -45,6 +46,7 @@ import {
   openGate,
   openInbox,
   openMcp,
+  openMessages,
   openNotes,
   openPeers,
   openQuestions,
@@ -84,6 +86,7 @@ export class Daemon implements AsyncDisposable {
   readonly sockets: Sockets;
   readonly delivery: Delivery;
   readonly drains: Drains;
+  readonly messages: Messages;
   readonly notes: Notes;
   readonly courier: Courier;
   readonly asks: Asks;
@@ -128,6 +131,7 @@ export class Daemon implements AsyncDisposable {
     this.courier = openCourier(this, steps);
     this.delivery = openDelivery(this, steps);
     this.drains = openDrains(this);
+    this.messages = openMessages(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.questions = openQuestions(this);
@@ -188,6 +192,8 @@ export class Daemon implements AsyncDisposable {
     this.delivery.beat(now);
     this.agents.beat(now);
     this.idempotency.beat(now);
+    this.messages.beat(now);
+    this.inbox.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }

@@ -24,6 +24,7 @@ export const SETTINGS = {
   "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),
   "daemon.ask_ttl_hours":             int(1, 8_760, "hours")                                 .default(24),
   "daemon.history_days":              int(1, 3_650, "days")                                  .default(30),
+  "daemon.history_messages":          int(1, 999_999_999, "messages")                        .default(5_000_000),
   "daemon.queue.ttl_seconds":         int(1, 31_536_000, "seconds")                          .default(86_400),
   "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
   "daemon.limits.hops":               int(0, 100, "follow-ups (0 is any number)")          .default(16),

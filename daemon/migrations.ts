@@ -208,4 +208,17 @@ export const migrations: readonly string[] = [
   ) strict;
   create index ask_parents_due on ask_parents (due_at) where due_at is not null;
   `,
+  // Full text by the message's number. It holds no text of its own, and is fed by the heart;
+  // word_marks says how far.
+  `
+  create virtual table message_words using fts5(
+    text, reply,
+    content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+  );
+  create table word_marks (
+    one integer primary key check (one = 1),
+    seq integer not null,
+    event integer not null
+  ) strict;
+  `,
 ];

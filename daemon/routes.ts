@@ -13,6 +13,7 @@ import { answerAsk } from "./asks/questions/contract.ts";
 import { questionRoutes } from "./asks/questions/routes.ts";
 import { askRoutes, mannersOf } from "./asks/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
+import { messageRoutes } from "./delivery/messages/routes.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
 import type { Verb } from "./delivery/ws/frames.ts";
 import type { Line, Session } from "./delivery/ws/session.ts";
@@ -64,6 +65,7 @@ export function routesOf(daemon: Daemon): Route[] {
         return upgrade(request, (line) => wire(daemon, line, caller));
       },
     }),
+    ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,

@@ -8,6 +8,7 @@ import { Questions } from "./asks/questions/questions.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
+import { Messages } from "./delivery/messages/messages.ts";
 import { frame } from "./delivery/ladder/framing.ts";
 import { pendingOfAll, threads } from "./delivery/ledger/asks/threads.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
@@ -24,6 +25,7 @@ import * as peerRows from "./peers/store.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const GENERATIONS_MAX = 16;
+const DAY_MS = 86_400_000;
 
 export function openDirectory(house: Daemon): Directory {
   const { db } = house.ground;
@@ -82,6 +84,14 @@ export function openDelivery(house: Daemon, steps: Steps): Delivery {
   return new Delivery(house.ground, parts, {
     numbers: house.numbers,
     queue: { ttl_ms: house.config["daemon.queue.ttl_seconds"] * 1000 },
+    neighbours: {
+      mayWait: (peer_id) => {
+        const found = peerRows.address(house.ground.db, peer_id);
+        return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
+      },
+      human_id: () => house.directory.human()?.peer_id,
+      inInbox: (correlation_id) => house.inbox.holds(correlation_id),
+    },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) house.asks.sendFailed(correlation_id, reason ?? "failed");
     },
@@ -104,11 +114,24 @@ export function openDrains(house: Daemon): Drains {
   });
 }
 
+export function openMessages(house: Daemon): Messages {
+  return new Messages(house.ground, {
+    numbers: house.numbers,
+    resolve: (argument) => house.directory.resolve(argument),
+    retention: {
+      history_ms: house.config["daemon.history_days"] * DAY_MS,
+      messages_max: house.config["daemon.history_messages"],
+    },
+    ending: house.ending,
+  });
+}
+
 export function openInbox(house: Daemon): Inbox {
   const { db } = house.ground;
   return new Inbox(house.ground, {
     mustHuman: () => house.directory.mustHuman(),
     surfaces: () => house.surfaces(),
+    history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
     ack: (correlation_id, message) => {
       const from_peer = house.directory.mustHuman().peer_id;

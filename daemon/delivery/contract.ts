@@ -203,6 +203,19 @@ export const settleDeliveries = contract({
   fails: ["unknown_drain", "unknown_message"],
 });
 
+/** A message whose state contradicts what else is known of it, and how. */
+export const Unaccounted = z.object({
+  delivery_id: z.string(),
+  state: z.string(),
+  problem: z.string(),
+});
+export type Unaccounted = z.output<typeof Unaccounted>;
+
+/**
+ * `counts` holds every message that is kept, by state, and `total` is their sum. `unproved` are sent
+ * without a proof in 30 s and not yet named to their recipients; `unaccounted` should be empty, and
+ * names at most 100.
+ */
 export const listDeliveries = contract({
   id: "delivery.list",
   method: "GET",
@@ -214,7 +227,13 @@ export const listDeliveries = contract({
     state: DeliveryState.optional(),
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
   }),
-  returns: z.object({ deliveries: z.array(Delivery), counts: z.record(z.string(), z.number()) }),
+  returns: z.object({
+    deliveries: z.array(Delivery),
+    counts: z.record(z.string(), z.number()),
+    total: z.number().int(),
+    unproved: z.number().int(),
+    unaccounted: z.array(Unaccounted),
+  }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
 

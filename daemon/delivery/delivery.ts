@@ -53,6 +53,7 @@ export interface DeliveryNeeds {
   readonly queue: { readonly ttl_ms: number };
   /** A message of an ask could not be carried at all: its asker is told. */
   undeliverable(message: Held): void;
+  readonly neighbours: audit.Neighbours;
 }
 
 /** Ends of an ask that its recipient brought about. */
@@ -212,6 +213,14 @@ export class Delivery {
     return Object.fromEntries(counted);
   }
 
+  /** The conservation count, and what breaks it. */
+  audit() {
+    const { db, clock } = this.#ground;
+    const now = clock.now();
+    const unproved = audit.unprovedCount(db, now - PROOF_MS_MAX);
+    return { ...audit.audit(db, now, this.#needs.neighbours), unproved };
+  }
+
   /** After a start: what was under way is queued again where that is safe, else it is unclear. */
   reconcile(): void {
     const { db } = this.#ground;
@@ -253,7 +262,10 @@ export class Delivery {
 
   /** A definite no of the receiver: another rung, or the end of it. */
   #fail(message: Held, reason: string): void {
-    if (message.state !== "attempting" && message.state !== "sent") return;
+    const { state, attempts } = message;
+    const went_out = state === "attempting" || state === "sent" ||
+      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
+    if (!went_out) return;
     this.#steps.rejected(message, reason);
     if (message.kind === "ask") this.#needs.undeliverable(message);
   }

@@ -75,7 +75,7 @@ export function deliveryRoutes(parts: DeliveryParts, doors: DeliveryDoors): Rout
         state: query.state ?? null,
         limit: query.limit,
       }),
-      counts: delivery.counts(),
+      ...delivery.audit(),
     })),
     rawRoute(contracts.webSocket, (request, caller) => doors.upgrade(request, caller)),
   ];

@@ -11,6 +11,10 @@ import * as rows from "./store.ts";
 /** How far back a surface that connects is given what it has missed (contract 4). */
 export const CATCH_UP_MS = 24 * 3_600_000;
 
+/** Items that retention looks at in one beat, and how long it rests when it has seen them all. */
+const FORGET_ROWS_MAX = 100;
+const FORGET_REST_MS = 60_000;
+
 export interface InboxNeeds {
   mustHuman(): Address;
   /** Names of the surfaces that are connected, the dashboard included. */
@@ -22,6 +26,8 @@ export interface InboxNeeds {
   answer(correlation_id: string, said: { option_id?: string; text?: string }): void;
   /** Asks a peer as the human; the new ask's id. */
   openAsk(to_peer: string, text: string, reply_to: string | null): string;
+  /** How long an item is kept once it is read. */
+  readonly history_ms: number;
 }
 
 interface Thread {
@@ -33,6 +39,9 @@ interface Thread {
 export class Inbox {
   readonly #ground: Ground;
   readonly #needs: InboxNeeds;
+  /** How far retention has come, by number, and until when it rests. */
+  #forgotten = 0;
+  #rest_until = 0;
 
   constructor(ground: Ground, needs: InboxNeeds) {
     this.#ground = ground;
@@ -96,6 +105,11 @@ export class Inbox {
     return item;
   }
 
+  /** Whether an ask is there to be answered. */
+  holds(correlation_id: string): boolean {
+    return rows.askItem(this.#ground.db, correlation_id) !== undefined;
+  }
+
   /** Read for every surface; a second time changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ground;
@@ -144,6 +158,23 @@ export class Inbox {
       ask.outcome === "acknowledged" || ask.outcome === "declined";
     if (answered) rows.markReplied(db, item.item_id, clock.now());
     this.#sayUpdated({ ...item, replied: answered }, null);
+  }
+
+  /** Once a second: forgets items that were read long ago, unless their ask is open. */
+  beat(now: number): void {
+    if (now < this.#rest_until) return;
+    const { db } = this.#ground;
+    const before = now - this.#needs.history_ms;
+    const old = rows.readBefore(db, { before, after: this.#forgotten, limit: FORGET_ROWS_MAX });
+    const done = old.filter(({ kind, correlation_id }) =>
+      kind !== "ask" || !correlation_id || this.#needs.ask(correlation_id)?.state !== "open"
+    );
+    if (done.length > 0) {
+      db.transact(() => done.forEach(({ item_id }) => rows.forget(db, item_id)));
+    }
+    const over = old.length < FORGET_ROWS_MAX;
+    this.#forgotten = over ? 0 : old.at(-1)?.seq ?? 0;
+    if (over) this.#rest_until = now + FORGET_REST_MS;
   }
 
   #act(item: InboxItem, { text, option_id }: Thread) {

@@ -121,6 +121,31 @@ export function unpushed(db: Database, surface: string, since: number): InboxIte
   ).map((row) => toItem(db, row));
 }
 
+const Old = z.object({
+  seq: z.number(),
+  item_id: z.string(),
+  kind: z.string(),
+  correlation_id: z.string().nullable(),
+});
+
+/** Items that were read before an instant, in their order. */
+export function readBefore(
+  db: Database,
+  part: { before: number; after: number; limit: number },
+): z.output<typeof Old>[] {
+  return db.all(
+    Old,
+    `select seq, item_id, kind, correlation_id from inbox_items
+     where read_at < :before and seq > :after order by seq limit :limit`,
+    part,
+  );
+}
+
+/** Forgets an item, with its pushes. */
+export function forget(db: Database, item_id: string): void {
+  db.run("delete from inbox_items where item_id = :item_id", { item_id });
+}
+
 const Ref = z.object({ surface_ref: z.string().nullable() });
 
 /** What a surface rendered last of a thread. */

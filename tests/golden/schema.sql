@@ -1,4 +1,21 @@
--- The daemon's tables after 2 migration(s).
+-- The daemon's tables after 5 migration(s).
+
+CREATE TABLE ask_parents (
+  seq integer primary key,
+  parent_id text not null unique,
+  children text not null,
+  created_at integer not null,
+  due_at integer
+) strict;
+
+CREATE INDEX ask_parents_due on ask_parents (due_at) where due_at is not null;
+
+CREATE TABLE chosen_ids (
+  correlation_id text primary key,
+  seq integer not null references messages (seq) on delete cascade
+) strict, without rowid;
+
+CREATE INDEX chosen_ids_seq on chosen_ids (seq);
 
 CREATE TABLE events (
   id integer primary key autoincrement,
@@ -6,6 +23,8 @@ CREATE TABLE events (
   type text not null,
   data text not null
 ) strict;
+
+CREATE TABLE held_asks (correlation_id text primary key) strict, without rowid;
 
 CREATE TABLE idempotency (
   seq integer primary key,
@@ -37,6 +56,19 @@ CREATE TABLE inbox_items (
   replied_at integer,
   created_at integer not null
 ) strict;
+
+CREATE VIRTUAL TABLE message_words using fts5(
+  text, reply,
+  content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE 'message_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'message_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'message_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'message_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 
 CREATE TABLE messages (
   seq integer primary key autoincrement,
@@ -174,3 +206,9 @@ CREATE TABLE stages (
 ) strict;
 
 CREATE INDEX stages_ident on stages (ident);
+
+CREATE TABLE word_marks (
+  one integer primary key check (one = 1),
+  seq integer not null,
+  event integer not null
+) strict;

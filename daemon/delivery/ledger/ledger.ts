@@ -277,6 +277,13 @@ export function unsettled(db: Database, before: number, limit: number): Held[] {
   );
 }
 
+/** Forgets messages, by their numbers: no number is given again. */
+export function forget(db: Database, seqs: readonly number[]): void {
+  db.run("delete from messages where seq in (select value from json_each(:seqs))", {
+    seqs: JSON.stringify(seqs),
+  });
+}
+
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.
 
 export function ask(db: Database, correlation_id: string): Ask | undefined {

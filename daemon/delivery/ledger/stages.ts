@@ -33,3 +33,10 @@ export function notes(db: Database, ident: string) {
     ident,
   });
 }
+
+/** Forgets the stages of messages, by the digits that their ids share. */
+export function forgetNotes(db: Database, idents: readonly string[]): void {
+  db.run("delete from stages where ident in (select value from json_each(:idents))", {
+    idents: JSON.stringify(idents),
+  });
+}

@@ -39,12 +39,19 @@ function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
+const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
+
 function steps(message: Held, now: number): Told[] {
   const { state, rung, reason } = message;
-  const at = (stage: string, ts: number | null, detail: string | null = null): Told[] =>
+  const at = (
+    stage: string,
+    ts: number | null,
+    detail: string | null = null,
+    good = !FAILURES.has(stage),
+  ): Told[] =>
     ts === null ? [] : [{
       stage,
-      status: ["failed", "expired", "dropped", "unproved"].includes(stage) ? "fail" : "ok",
+      status: good ? "ok" : "fail",
       peer_id: message.to_peer_id,
       from_peer_id: message.from_peer_id,
       ts,
@@ -54,6 +61,9 @@ function steps(message: Held, now: number): Told[] {
   const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
     message.close_reason ?? "",
   );
+  // Answered before it was sent, or taken back: there was nothing left to carry.
+  const released = state === "dropped" && reason === message.close_reason &&
+    message.outcome !== "failed";
   return [
     ...at("created", message.created_at),
     ...at("resolved", message.created_at, message.to_peer_name),
@@ -63,9 +73,9 @@ function steps(message: Held, now: number): Told[] {
     ...at("accepted", message.accepted_at),
     ...at("seen", message.seen_at),
     ...at("unproved", unprovedSince(message, now)),
-    ...at(state, message.settled_at, reason),
+    ...at(state, message.settled_at, reason, released),
     ...at("acked", acked ? closed : null, message.close_reason),
-    ...at("closed", closed, message.close_reason),
+    ...at("closed", closed, message.close_reason, message.outcome !== "failed"),
   ];
 }
 

@@ -1,0 +1,89 @@
+/** What the world may ask of everything that was said: pages of it, searches, one message. */
+
+import { z } from "zod";
+import { contract, Instant, QueryNumber } from "kit/contract.ts";
+import { Delivery, Kind } from "../contract.ts";
+
+export const SEARCH_CHARS_MAX = 1000;
+const PAGE_ROWS = 50;
+
+const maybe = z.string().nullable();
+const said = Delivery.shape;
+
+/**
+ * One message, as people and agents look at it. `message_id` is the `correlation_id` of an ask, and
+ * the `delivery_id` of anything else; `state` is the delivery's. An ask carries its end and its
+ * reply, an ack the end that it tells. `snippet` is there in answers to a search alone.
+ */
+export const Message = z.object({
+  message_id: z.string(),
+  delivery_id: said.delivery_id,
+  kind: Kind,
+  correlation_id: maybe,
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  to_peer_name: z.string(),
+  circle: maybe,
+  text: z.string(),
+  attachments: said.attachments,
+  reply_to: maybe,
+  parent_id: maybe,
+  state: said.state,
+  reason: maybe,
+  created_at: Instant,
+  closed_at: Instant.nullable(),
+  close_reason: maybe,
+  outcome: maybe,
+  reply: maybe,
+  responder: maybe,
+  snippet: z.string().optional(),
+}).meta({ id: "Message" });
+export type Message = z.output<typeof Message>;
+
+/** An unescaped `+` of an offset reads as a space in a query. */
+const QueryInstant = z.string().meta({ format: "date-time" })
+  .transform((text) => text.replace(" ", "+")).pipe(Instant);
+
+/**
+ * `q`: every word must be in the text or in the reply, in any order; `"two words"` in quotes are
+ * looked for as they stand, `deplo*` finds what begins so. Case and accents do not matter, and no
+ * other sign has a meaning. What was said in the last second may not be found yet.
+ * `peer`: one that took part, as sender or recipient, by name or id; also the name of a sender that
+ * is not registered. `with`: the other side. `since` is the first instant, `until` the first after.
+ * Without a `kind`, an `inbox_item` is left out: it repeats what was said to the human.
+ */
+export const MessageQuery = z.object({
+  q: z.string().max(SEARCH_CHARS_MAX).optional(),
+  peer: z.string().min(1).optional(),
+  with: z.string().min(1).optional(),
+  kind: Kind.optional(),
+  since: QueryInstant.optional(),
+  until: QueryInstant.optional(),
+  limit: QueryNumber.pipe(z.number().min(1).max(500)).default(PAGE_ROWS),
+  cursor: z.string().optional(),
+});
+export type MessageQuery = z.output<typeof MessageQuery>;
+
+/** `next` is null at the end. A page may be shorter than its limit, even empty, and not the last. */
+export const listMessages = contract({
+  id: "messages.list",
+  method: "GET",
+  path: "/messages",
+  summary: "Search and page through everything said, newest first",
+  who: "peer",
+  query: MessageQuery,
+  returns: z.object({ messages: z.array(Message), next: maybe }),
+  fails: ["ambiguous_peer"],
+});
+
+export const getMessage = contract({
+  id: "messages.get",
+  method: "GET",
+  path: "/messages/:id",
+  summary: "One message, by its correlation_id or delivery_id",
+  who: "peer",
+  params: z.object({ id: z.string() }),
+  returns: Message,
+  fails: ["unknown_message"],
+});

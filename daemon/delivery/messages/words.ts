@@ -1,0 +1,76 @@
+/** A search as people type it, turned into one that SQLite's full text cannot misread. */
+
+/** What is looked for. */
+export interface Search {
+  /** In FTS5's language, with every term quoted, so that nothing of it is syntax. */
+  readonly match: string;
+  /** Finds the first of its words in a folded text. */
+  readonly first: RegExp;
+}
+
+/** `"a phrase"`, closed or not, or a run of anything else; `*` after either stands for any end. */
+const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
+/** What FTS5's `unicode61` takes for words; all else parts them. */
+const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
+
+/** Undefined when it holds no word at all: nothing can match it. */
+export function toSearch(q: string): Search | undefined {
+  const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].map(toTerm)
+    .filter(({ text }) => wordsOf(text).length > 0);
+  if (terms.length === 0) return undefined;
+  return {
+    match: terms.map(({ text, open }) => `"${text}"${open ? "*" : ""}`).join(" "),
+    first: new RegExp(
+      `(?<![\\p{L}\\p{N}])(?:${terms.map(toPattern).join("|")})`,
+      "u",
+    ),
+  };
+}
+
+interface Term {
+  readonly text: string;
+  /** Whether its last word may go on. */
+  readonly open: boolean;
+}
+
+function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
+  if (phrase !== undefined) return { text: phrase, open: star !== undefined };
+  const text = run.replace(/\*+$/, "");
+  return { text, open: text !== run };
+}
+
+/** Its words, with anything between them that parts words. */
+function toPattern({ text, open }: Term): string {
+  const words = wordsOf(fold(text)).join("[^\\p{L}\\p{N}]+");
+  return open ? words : `${words}(?![\\p{L}\\p{N}])`;
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(WORD) ?? [];
+}
+
+/** Without case and accents; of text that is composed, as nearly all is, each letter stays one. */
+function fold(text: string): string {
+  return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
+}
+
+const SNIPPET_CHARS = 160;
+/** What is shown before the word that was found. */
+const LEAD_CHARS = 40;
+
+/** The place of the first text that holds a word of the search, on one line. */
+export function snippetOf({ first }: Search, texts: readonly string[]): string {
+  for (const text of texts) {
+    const at = fold(text).search(first);
+    if (at >= 0) return cut(text, at);
+  }
+  return cut(texts[0] ?? "", 0);
+}
+
+function cut(text: string, at: number): string {
+  const from = at <= LEAD_CHARS ? 0 : at - LEAD_CHARS;
+  const whole = text.slice(from, from + SNIPPET_CHARS)
+    .replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "");
+  const line = whole.replaceAll(/\s+/g, " ").trim();
+  return `${from > 0 ? "…" : ""}${line}${from + SNIPPET_CHARS < text.length ? "…" : ""}`;
+}
