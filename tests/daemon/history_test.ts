@@ -115,7 +115,9 @@ Deno.test("history is of peers that are offline or retired, too, and survives a 
 });
 
 Deno.test("history is told a thousand at a time, and goes on where it ended", async () => {
-  await using w = world({ settings: { "daemon.queue.max_per_peer": "5000" } });
+  await using w = world({
+    settings: { "daemon.queue.max_per_peer": "5000", "daemon.limits.pair_per_minute": "0" },
+  });
   await enter(w, "bob");
   const { daemon } = w;
   const manner = { proven_human: false };

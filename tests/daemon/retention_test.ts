@@ -87,7 +87,11 @@ Deno.test("read items of the inbox go 30 days after they were read, unless their
 });
 
 Deno.test("what stays does not stop what lies behind it from going", async () => {
-  const settings = { "daemon.ask_ttl_hours": "8760", "daemon.queue.max_per_peer": "100000" };
+  const settings = {
+    "daemon.ask_ttl_hours": "8760",
+    "daemon.queue.max_per_peer": "100000",
+    "daemon.limits.pair_per_minute": "0",
+  };
   await using w = world({ settings });
   await enter(w, "bob");
   for (let count = 0; count < 450; count++) await ask(w, "ada", "bob", "Open");

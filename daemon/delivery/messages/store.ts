@@ -159,9 +159,11 @@ export function after(db: Database, seq: number, limit: number): Words[] {
 }
 
 export function wordsOf(db: Database, correlation_id: string): Words | undefined {
-  return db.get(Words, `select seq, text, reply from messages where ${BY_IDENT}`, {
-    ident: identOf(correlation_id),
-  });
+  return db.get(
+    Words,
+    `select seq, text, reply from messages where ${BY_ID}`,
+    byId(correlation_id),
+  );
 }
 
 /** The words of a message, in place of those that were known of it. */
