@@ -11,6 +11,7 @@ import { Database } from "kit/sqlite.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import type { Attachments } from "./attachments/attachments.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
@@ -19,6 +20,7 @@ import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
 import { Gate } from "./door.ts";
+import type { Files } from "./files.ts";
 import { Meters } from "./events/meters.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { Inbox } from "./inbox/inbox.ts";
@@ -34,6 +36,7 @@ import { routesOf } from "./routes.ts";
 import {
   openAgents,
   openAsks,
+  openAttachments,
   openCall,
   openCourier,
   openDelivery,
@@ -63,6 +66,8 @@ export interface Outside {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** Where attachments are kept. */
+  readonly files: Files;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -83,6 +88,7 @@ export class Daemon implements AsyncDisposable {
   readonly notes: Notes;
   readonly courier: Courier;
   readonly asks: Asks;
+  readonly attachments: Attachments;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -121,6 +127,7 @@ export class Daemon implements AsyncDisposable {
     this.courier = openCourier(this, steps);
     this.delivery = openDelivery(this, steps);
     this.drains = openDrains(this);
+    this.attachments = openAttachments(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.notes = openNotes(this);
@@ -147,6 +154,7 @@ export class Daemon implements AsyncDisposable {
       const human = this.config["human.name"];
       if (human) this.peers.welcomeHuman(human, "/");
     });
+    this.attachments.wakeUp();
   }
 
   /** Beats once a second until the daemon ends. */
@@ -174,6 +182,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
+    this.attachments.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }

@@ -9,6 +9,7 @@ import { agentRoutes } from "./agents/routes.ts";
 import type { Daemon } from "./app.ts";
 import { ackAsk, declineAsk, openAsk } from "./asks/contract.ts";
 import { askRoutes } from "./asks/routes.ts";
+import { attachmentRoutes } from "./attachments/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
 import type { Verb } from "./delivery/ws/frames.ts";
@@ -46,6 +47,7 @@ export function routesOf(daemon: Daemon): Route[] {
       },
     }),
     ...inboxRoutes(daemon.inbox),
+    ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),

@@ -4,6 +4,7 @@ import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import { Attachments } from "./attachments/attachments.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
@@ -93,19 +94,33 @@ export function openDrains(house: Daemon): Drains {
   });
 }
 
+export function openAttachments(house: Daemon): Attachments {
+  const { config, ending } = house;
+  return new Attachments(house.ground, {
+    files: house.outside.files,
+    limits: {
+      file_bytes_max: config["daemon.attachments.file_bytes_max"],
+      total_bytes_max: config["daemon.attachments.total_bytes_max"],
+      ttl_ms: config["daemon.attachments.ttl_days"] * 86_400_000,
+    },
+    ending,
+  });
+}
+
 export function openInbox(house: Daemon): Inbox {
   const { db } = house.ground;
   return new Inbox(house.ground, {
     mustHuman: () => house.directory.mustHuman(),
     surfaces: () => house.surfaces(),
     ask: (correlation_id) => ledger.ask(db, correlation_id),
-    answer: (correlation_id, message) => {
+    answer: (correlation_id, message, attachments) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.asks.ack({ correlation_id, message, from_peer }, { proven_human: true });
+      const said = { correlation_id, message, attachments, from_peer };
+      house.asks.ack(said, { proven_human: true });
     },
-    openAsk: (to_peer, text, reply_to) => {
+    openAsk: (to_peer, { text, attachments }, reply_to) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      const asked = { from_peer, to_peer, text, reply_delivery: "push" as const };
+      const asked = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
       const manner = { proven_human: true };
       const { ticket } = house.asks.open({ ...asked, ...(reply_to && { reply_to }) }, manner);
       return ticket?.message.correlation_id ?? "";
@@ -119,6 +134,7 @@ export function openAsks(house: Daemon): Asks {
     directory: house.directory,
     post: house.delivery,
     human: house.inbox,
+    attach: (ids) => house.attachments.attach(ids),
     address: (peer_id) => peerRows.address(db, peer_id),
     ask_ttl_ms: house.config["daemon.ask_ttl_hours"] * 3_600_000,
     ledger: {
@@ -137,6 +153,7 @@ export function openNotes(house: Daemon): Notes {
   return new Notes(house.ground, house.delivery, {
     directory: house.directory,
     take: (message) => house.inbox.take(message),
+    attach: (ids) => house.attachments.attach(ids),
   });
 }
 

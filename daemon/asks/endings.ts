@@ -1,6 +1,7 @@
 /** The end of an ask, whichever way it came: its row, its event, its asker, those who wait. */
 
 import type { Ground } from "kit/ground.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import type { Ask, Question, TypedAnswer } from "./contract.ts";
@@ -15,7 +16,7 @@ export interface Post {
     voice: Voice;
     text: string;
     circle: string | null;
-    attachments?: readonly string[];
+    attachments?: Attachments;
     correlation_id?: string | null;
     reply_to?: string | null;
     question?: Question | null;
@@ -48,6 +49,7 @@ export interface Ending {
   readonly proven_human?: boolean;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
+  readonly attachments?: Attachments;
 }
 
 type Waiter = (ask: Ask | undefined) => void;
@@ -66,7 +68,7 @@ export class Endings {
   settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, proven_human = false, reply = null, answer = null }: Ending,
+    { responder, proven_human = false, reply = null, answer = null, attachments = [] }: Ending,
   ): CloseReason {
     const { db, events, clock } = this.#ground;
     const { ledger, post, human } = this.#needs;
@@ -76,6 +78,7 @@ export class Endings {
     const settled: Ask = {
       ...ask,
       ...{ state, close_reason, outcome, reply, answer, responder },
+      reply_attachments: attachments,
       status: "resolved",
       closed_at: at,
     };
@@ -115,6 +118,7 @@ export class Endings {
       to,
       voice: this.#voiceOf(ask, end, proven_human),
       text: ask.reply ?? "",
+      attachments: ask.reply_attachments,
       circle: ask.circle,
       correlation_id: ask.correlation_id,
       closing: { close_reason: ask.close_reason, outcome: ask.outcome },

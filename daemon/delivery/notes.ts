@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import type { Broadcast, Held, Notify } from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
@@ -25,6 +26,8 @@ export interface NotesNeeds {
     members(circle: string): Address[];
   };
   take(message: Held): { item_id: string; surfaces: string[] };
+  /** The records of what is attached; refuses what is unknown. */
+  attach(ids?: readonly string[]): Attachments;
 }
 
 /** How a note came in. */
@@ -61,6 +64,7 @@ export class Notes {
         to,
         voice: voiceOf(from, manner),
         text: body.text,
+        attachments: this.#needs.attach(body.attachments),
         circle: from.circle ?? to.circle,
         traceparent: manner.traceparent,
       });
@@ -84,6 +88,7 @@ export class Notes {
     return db.transact(() => {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
+      const attachments = this.#needs.attach(body.attachments);
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
@@ -95,7 +100,7 @@ export class Notes {
           skipped.push({ peer_id, reason });
           continue;
         }
-        const sent = this.#sendOne(to, from, { body, manner, circle });
+        const sent = this.#sendOne(to, from, { text: body.text, attachments, manner, circle });
         if (typeof sent === "string") failed.push({ peer_id, error: sent });
         else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
@@ -112,12 +117,17 @@ export class Notes {
   #sendOne(
     to: Address,
     from: Sender,
-    { body, manner, circle }: { body: Broadcast; manner: Manner; circle: string },
+    { text, attachments, manner, circle }: {
+      text: string;
+      attachments: Attachments;
+      manner: Manner;
+      circle: string;
+    },
   ): Held | string {
     try {
       const { traceparent } = manner;
       const voice = voiceOf(from, manner);
-      const said = { from, to, voice, text: body.text, circle, traceparent };
+      const said = { from, to, voice, text, attachments, circle, traceparent };
       return this.#delivery.send({ kind: "broadcast", ...said }).message;
     } catch (fault) {
       if (fault instanceof Problem && fault.code === "queue_full") return fault.code;

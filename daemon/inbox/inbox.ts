@@ -17,16 +17,28 @@ export interface InboxNeeds {
   surfaces(): readonly string[];
   ask(correlation_id: string): Ask | undefined;
   /** Answers an open ask as the human. */
-  answer(correlation_id: string, text: string | undefined): void;
+  answer(
+    correlation_id: string,
+    text: string | undefined,
+    attachments: string[] | undefined,
+  ): void;
   /** Asks a peer as the human; the new ask's id. */
-  openAsk(to_peer: string, text: string, reply_to: string | null): string;
+  openAsk(
+    to_peer: string,
+    said: { text: string; attachments: string[] | undefined },
+    reply_to: string | null,
+  ): string;
 }
 
 interface Thread {
   readonly surface: string;
   readonly text: string;
   readonly option_id?: string | undefined;
+  readonly attachments?: string[] | undefined;
 }
+
+/** What is asked with files alone: an ask has a text. */
+const FILES_ALONE = "(see the attached files)";
 
 export class Inbox {
   readonly #ground: Ground;
@@ -144,20 +156,23 @@ export class Inbox {
     this.#sayUpdated({ ...item, replied: answered }, null);
   }
 
-  #act(item: InboxItem, { text, option_id }: Thread) {
+  #act(item: InboxItem, { text, option_id, attachments }: Thread) {
     const { correlation_id, from_peer_id, from } = item;
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
       rows.markReplied(this.#ground.db, item.item_id, this.#ground.clock.now());
       const said = (asked.question && option_id) || text || undefined;
-      this.#needs.answer(asked.correlation_id, said);
+      this.#needs.answer(asked.correlation_id, said, attachments);
       const action = asked.question ? "answered" as const : "acked" as const;
       return { action, correlation_id: asked.correlation_id };
     }
-    if (text === "") return { action: "read" as const, correlation_id: null };
+    if (text === "" && !attachments?.length) {
+      return { action: "read" as const, correlation_id: null };
+    }
     const reply_to = asked ? asked.correlation_id : null;
-    const opened = this.#needs.openAsk(from_peer_id ?? from, text, reply_to);
+    const asking = { text: text || FILES_ALONE, attachments };
+    const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to);
     return { action: "asked" as const, correlation_id: opened };
   }
 

@@ -1,4 +1,18 @@
--- The daemon's tables after 1 migration(s).
+-- The daemon's tables after 2 migration(s).
+
+CREATE TABLE attachments (
+  seq integer primary key,
+  id text not null unique,
+  filename text not null,
+  size integer not null,
+  content_type text not null,
+  sha256 text not null,
+  file text not null,
+  created_at integer not null,
+  expires_at integer not null
+) strict;
+
+CREATE INDEX attachments_expiring on attachments (expires_at);
 
 CREATE TABLE events (
   id integer primary key autoincrement,

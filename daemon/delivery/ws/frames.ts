@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
+import type { toWire } from "../../attachments/contract.ts";
 import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
@@ -80,7 +81,7 @@ interface Said extends FromPeer {
   to_peer: string;
   to_peer_id: string;
   text: string;
-  attachments?: string[];
+  attachments?: ReturnType<typeof toWire>;
   traceparent: string;
 }
 
@@ -106,7 +107,7 @@ export type Outbound =
     close_reason: string | null;
     outcome: string | null;
     text: string | null;
-    attachments?: string[];
+    attachments?: ReturnType<typeof toWire>;
   })
   | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
   | { type: "ping"; ping_id: string }
