@@ -99,7 +99,7 @@ export class Attachments {
     this.#ground.db.transact(() => this.#drop(this.#mustFind(attachment)));
   }
 
-  /** After a start: files that no row knows were being written, or deleted, when the daemon ended. */
+  /** After a start: what no row knows was being written, or deleted, when the daemon ended. */
   wakeUp(): void {
     const { files } = this.#needs;
     const known = new Set(rows.files(this.#ground.db));

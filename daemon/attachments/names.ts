@@ -1,4 +1,4 @@
-/** Names and types of files: what others say is not believed, and made harmless before it is kept. */
+/** Names and types of files: what others say is made harmless before it is kept. */
 
 /** Room for a name on every file system, in bytes of UTF-8. */
 const NAME_BYTES_MAX = 200;
@@ -16,8 +16,9 @@ const DEVICE = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\s)/i;
 
 /** A bare name: no path, nothing hidden, no option of a command, no device, at most 200 bytes. */
 export function cleanName(given: string): string {
-  const last = given.normalize("NFC").split(/[/\\]/).at(-1) ?? "";
-  const plain = last.replaceAll(FORBIDDEN, "_").replaceAll(/\s+/gu, " ").replaceAll(UNSEEN, "");
+  const last = given.split(/[/\\]/).at(-1) ?? "";
+  const seen = last.replaceAll(FORBIDDEN, "_").replaceAll(/\s/gu, " ").replaceAll(UNSEEN, "");
+  const plain = seen.normalize("NFC").replaceAll(/ +/g, " ");
   const bare = trimEnd(plain.replace(/^[.\s~-]+/u, ""));
   const name = cut(DEVICE.test(bare) ? `_${bare}` : bare);
   return name === "" ? NAMELESS : name;
