@@ -6,7 +6,8 @@ import type { Ground } from "kit/ground.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Files } from "../files.ts";
 import type { Attachment } from "./contract.ts";
-import type { Part } from "./multipart.ts";
+import { intake } from "./intake.ts";
+import { type Part, partsOf } from "./multipart.ts";
 import { cleanName, cleanType, extensionOf } from "./names.ts";
 import * as rows from "./store.ts";
 
@@ -52,7 +53,7 @@ export class Attachments {
    * Takes the one file of a form. It is whole on the disk before its row is, so that no row is
    * without a file; a file without a row, after a crash, goes at the next start.
    */
-  async take(form: AsyncIterable<Part>): Promise<Attachment> {
+  async take(body: ReadableStream<Uint8Array> | null, boundary: string): Promise<Attachment> {
     if (this.#arriving.size >= UPLOADS_MAX) {
       throw new Problem("too_many_uploads", { uploads: this.#arriving.size });
     }
@@ -60,7 +61,10 @@ export class Attachments {
     this.#arriving.add(arrival);
     let written: Written | undefined;
     try {
-      for await (const part of form) {
+      const { limits: { file_bytes_max: bytes_max }, ending } = this.#needs;
+      const patience = { clock: this.#ground.clock, bytes_max, ending };
+      const chunks = intake(body ?? ReadableStream.from([]), patience);
+      for await (const part of partsOf(chunks, boundary)) {
         if (part.name !== "file") continue;
         if (written) throw unfit("One file at a time");
         written = await this.#write(part, arrival);
@@ -132,11 +136,10 @@ export class Attachments {
     bytes: AsyncIterable<Uint8Array>,
     { arrival, hash }: { arrival: { bytes: number }; hash: { update(chunk: Uint8Array): unknown } },
   ): AsyncGenerator<Uint8Array> {
-    const { limits: { file_bytes_max, total_bytes_max }, ending } = this.#needs;
+    const { file_bytes_max, total_bytes_max } = this.#needs.limits;
     const taken = rows.taken(this.#ground.db, FILE_BYTES_MIN);
     for await (const chunk of bytes) {
       arrival.bytes += chunk.length;
-      if (ending.aborted) throw new Problem("shutting_down", {});
       if (arrival.bytes > file_bytes_max) {
         throw new Problem("attachment_too_large", { bytes_max: file_bytes_max });
       }

@@ -237,6 +237,31 @@ Deno.test("uploads that are under way count, and have a limit of their own", asy
   assert.equal((await upload(w, "x")).status, 200);
 });
 
+Deno.test("an upload that stands still is given up, and its place is free", async () => {
+  await using w = world();
+  const kept = await upload(w, "kept");
+  const { init } = slowForm(4000);
+  const answer = w.fetch("/attachments", init);
+  await w.clock.advance(29_000);
+  assert.equal(filesBeside(kept.path).length, 2);
+  await w.clock.advance(1000);
+  const { error, detail } = await (await answer).json();
+  assert.equal(error, "bad_multipart");
+  assert.match(detail, /stands still/);
+  assert.equal(filesBeside(kept.path).length, 1);
+  assert.deepEqual(w.logged, []);
+});
+
+Deno.test("a daemon that goes down takes no file half", async () => {
+  await using w = world();
+  const kept = await upload(w, "kept");
+  const answer = w.fetch("/attachments", slowForm(4000).init);
+  await w.clock.settle();
+  await w.daemon.goDown();
+  assert.equal((await (await answer).json()).error, "shutting_down");
+  assert.equal(filesBeside(kept.path).length, 1);
+});
+
 Deno.test("deleting a file ends it, once", async () => {
   await using w = world();
   const { id, path } = await upload(w, "x");
