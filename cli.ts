@@ -6,6 +6,7 @@ import { ackAsk, declineAsk, listAsks, openAsk, pendingAsks } from "./daemon/ask
 import type { Env } from "./daemon/places.ts";
 import { broadcast, getTrace, notifyPeer } from "./daemon/delivery/contract.ts";
 import { listPeers, PeerStatus } from "./daemon/peers/contract.ts";
+import { ATTACH_COMMAND, ATTACH_FLAG, attached } from "./cli/attach.ts";
 import { waitForReply } from "./cli/asking.ts";
 import {
   type Command,
@@ -61,6 +62,7 @@ const ASK_COMMANDS: readonly Command[] = [
     flags: {
       ...WAIT_FLAGS,
       ...CIRCLE_FLAG,
+      ...ATTACH_FLAG,
       "--reply-to <id>": "the ask that this one follows up",
       "--from <peer>": "who speaks",
       ...JSON_FLAG,
@@ -71,6 +73,7 @@ const ASK_COMMANDS: readonly Command[] = [
   verb({
     words: "ack <id> [text]",
     summary: "Acknowledge an ask, or answer it with a text",
+    flags: ATTACH_FLAG,
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     speaks: true,
     call: async (session, words) => {
@@ -79,6 +82,7 @@ const ASK_COMMANDS: readonly Command[] = [
         correlation_id: words.text("id"),
         from_peer: (await session.sender(words)).peer,
         ...(text !== undefined && { message: await session.said(text) }),
+        ...await attached(session, words),
       };
       return await session.call(ackAsk, { body });
     },
@@ -102,13 +106,14 @@ const ASK_COMMANDS: readonly Command[] = [
   verb({
     words: "notify <peer> <text>",
     summary: "Tell a peer something that needs no reply",
-    flags: CIRCLE_FLAG,
+    flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG },
     example: 'mesh notify web "The API moved to port 8080"',
     speaks: true,
     call: async (session, words) => {
       const text = await session.said(words.text("text"));
       const from_peer = (await session.sender(words)).peer;
-      const body = { from_peer, to_peer: words.text("peer"), text, circle: words.maybe("circle") };
+      const to = { to_peer: words.text("peer"), circle: words.maybe("circle") };
+      const body = { from_peer, ...to, text, ...await attached(session, words) };
       return await session.call(notifyPeer, { body });
     },
     show: (sent, { terminal }) => {
@@ -183,6 +188,7 @@ async function ask(session: Session, words: Words): Promise<number> {
       from_peer: peer,
       to_peer: words.text("peer"),
       text,
+      ...await attached(session, words),
       circle: words.maybe("circle"),
       reply_to: words.maybe("replyTo"),
       reply_delivery: words.flag("wait") ? "pull" : "push",
@@ -254,6 +260,7 @@ export const COMMANDS: readonly Command[] = [
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
+  ATTACH_COMMAND,
   ...ROLE_COMMANDS,
   COMPLETIONS,
 ];

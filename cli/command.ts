@@ -32,7 +32,7 @@ export interface Command {
   /** As it is typed, with its arguments: `ack <id> [text]`. */
   readonly words: string;
   readonly summary: string;
-  /** Flags and what they mean: `--timeout <seconds>`. */
+  /** Flags and what they mean: `--timeout <seconds>`; `--attach <file> ...` may be said again. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
@@ -81,6 +81,12 @@ export class Words {
   maybe(name: string): string | undefined {
     const value = this.#values.get(name);
     return typeof value === "string" ? value : undefined;
+  }
+
+  /** All that was said with a flag that may be said again. */
+  list(name: string): string[] {
+    const value = this.#values.get(name);
+    return Array.isArray(value) ? value.map(String) : [];
   }
 
   flag(name: string): boolean {
@@ -163,7 +169,11 @@ export function parserOf(
     const above = (group ?? "").trim().split(" ").filter(Boolean).reduce(groupOf, root);
     const parser = above.command(rest, { hidden: command.hidden ?? false });
     parser.description(command.summary).addHelpText("after", `\nExample:\n  ${command.example}`);
-    for (const [flag, meaning] of Object.entries(command.flags ?? {})) parser.option(flag, meaning);
+    for (const [flag, meaning] of Object.entries(command.flags ?? {})) {
+      const once = flag.replace(/ \.\.\.$/, "");
+      if (once === flag) parser.option(flag, meaning);
+      else parser.option(once, meaning, (one: string, all: string[] = []) => [...all, one]);
+    }
     parser.action(() => run(command, wordsOf(parser)));
   }
   return root;

@@ -35,13 +35,18 @@ export class Unreachable extends Error {
   }
 }
 
+interface Sending {
+  readonly method?: "GET" | "POST";
+  readonly headers?: Record<string, string>;
+  readonly body?: ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal;
+}
+
 export interface Daemon {
   readonly url: string;
   readonly call: Call;
-  /** For what is no contract of JSON: the stream. */
-  get(path: string, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<
-    Response
-  >;
+  /** For what is no contract of JSON: the stream, uploads. */
+  get(path: string, init?: Sending): Promise<Response>;
 }
 
 /** Who speaks, as the daemon is told in `from_peer`. */

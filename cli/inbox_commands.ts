@@ -6,6 +6,7 @@ import {
   readInboxItem,
   replyInboxItem,
 } from "../daemon/inbox/contract.ts";
+import { ATTACH_FLAG, attached } from "./attach.ts";
 import {
   type Command,
   EXIT,
@@ -59,12 +60,13 @@ export const INBOX_COMMANDS: readonly Command[] = [
   verb({
     words: "inbox reply <id> [text]",
     summary: "Answer an item's ask, or ask its sender something",
-    flags: { "--option <id>": "choose this option of a question" },
+    flags: { "--option <id>": "choose this option of a question", ...ATTACH_FLAG },
     example: 'mesh inbox reply inb-3f9c04d1a2b7 "Yes, go ahead"',
     call: async (session, words) => {
       const option_id = words.maybe("option");
       const text = await session.said(words.maybe("text") ?? "");
-      const body = { surface: SURFACE, text, ...(option_id !== undefined && { option_id }) };
+      const option = option_id !== undefined && { option_id };
+      const body = { surface: SURFACE, text, ...option, ...await attached(session, words) };
       return await session.call(replyInboxItem, { params: { id: words.text("id") }, body });
     },
     show: ({ action, correlation_id }, { terminal }) =>

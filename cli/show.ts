@@ -7,6 +7,7 @@ import type { getTrace } from "../daemon/delivery/contract.ts";
 import type { getInboxItem } from "../daemon/inbox/contract.ts";
 import type { getPeer } from "../daemon/peers/contract.ts";
 import type { Health } from "../daemon/events/contract.ts";
+import { listed } from "./attach.ts";
 import {
   ink,
   type Piece,
@@ -96,20 +97,26 @@ export function showAsk(to: Terminal, ask: Ask): void {
     delivered: ask.delivered_at,
     seen: ask.seen_at,
     closed: ask.closed_at,
-    attachments: ask.attachments.join(" "),
   });
   print(to);
   printText(to, ask.text);
+  showFiles(to, ask.attachments);
   const { prompt, options = [] } = ask.question ?? {};
   if (prompt && prompt !== ask.text) printText(to, prompt);
   for (const { id, title } of options) {
     const chosen = id === ask.answer?.option_id;
     print(to, chosen ? "→ " : "  ", ink("bold", id), `  ${title}`);
   }
-  if (ask.reply === null) return;
+  if (ask.reply === null && ask.reply_attachments.length === 0) return;
   print(to);
   print(to, ink("bold", `${ask.responder ?? ask.to_peer_name}:`));
-  printText(to, ask.reply);
+  printText(to, ask.reply ?? "");
+  showFiles(to, ask.reply_attachments);
+}
+
+/** What is attached, a line each, under the text that it came with. */
+function showFiles(to: Terminal, attachments: Ask["attachments"]): void {
+  for (const line of listed(attachments)) print(to, ink("dim", "attached "), line);
 }
 
 export function showResolution(to: Terminal, answer: Resolution): void {
@@ -119,6 +126,7 @@ export function showResolution(to: Terminal, answer: Resolution): void {
   print(to, ink(good ? "green" : "yellow", answer.outcome), ` by ${who}`, said ? ":" : "");
   if (said) printText(to, said);
   else if (!good) print(to, answer.close_reason);
+  showFiles(to, answer.reply_attachments);
 }
 
 export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Clock): void {
@@ -146,10 +154,10 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     came: item.created_at,
     read: item.read_at && `${item.read_at} on ${item.read_by ?? "?"}`,
     replied: item.replied_at,
-    attachments: item.attachments.join(" "),
   });
   print(to);
   printText(to, item.text);
+  showFiles(to, item.attachments);
   for (const { id, title } of item.question?.options ?? []) {
     print(to, "  ", ink("bold", id), `  ${title}`);
   }

@@ -13,6 +13,7 @@ import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Many } from "./asks/many/many.ts";
 import type { Questions } from "./asks/questions/questions.ts";
+import type { Attachments } from "./attachments/attachments.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
@@ -22,6 +23,7 @@ import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
 import { Gate } from "./door.ts";
+import type { Files } from "./files.ts";
 import { Meters } from "./events/meters.ts";
 import { Idempotency } from "./idempotency.ts";
 import { type Identity, readIdentity } from "./identity.ts";
@@ -38,6 +40,7 @@ import { routesOf } from "./routes.ts";
 import {
   openAgents,
   openAsks,
+  openAttachments,
   openCall,
   openCourier,
   openDelivery,
@@ -69,6 +72,8 @@ export interface Outside {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** Where attachments are kept. */
+  readonly files: Files;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -92,6 +97,7 @@ export class Daemon implements AsyncDisposable {
   readonly asks: Asks;
   readonly questions: Questions;
   readonly many: Many;
+  readonly attachments: Attachments;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -132,6 +138,7 @@ export class Daemon implements AsyncDisposable {
     this.delivery = openDelivery(this, steps);
     this.drains = openDrains(this);
     this.messages = openMessages(this);
+    this.attachments = openAttachments(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.questions = openQuestions(this);
@@ -163,6 +170,7 @@ export class Daemon implements AsyncDisposable {
       const human = this.config["human.name"];
       if (human) this.peers.welcomeHuman(human, "/");
     });
+    this.attachments.wakeUp();
   }
 
   /** Beats once a second until the daemon ends. */
@@ -194,6 +202,7 @@ export class Daemon implements AsyncDisposable {
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);
+    this.attachments.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }

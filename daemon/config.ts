@@ -8,6 +8,12 @@ import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
   z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
+/** Bytes may need more digits than the environment is read as a number with. */
+const bytes = (least: number, most: number) =>
+  z.preprocess(
+    (said) => typeof said === "string" && /^\d{1,15}$/.test(said) ? Number(said) : said,
+    z.number().int().min(least).max(most),
+  ).describe(`bytes, ${least} to ${most}`);
 const flag = z.boolean().describe("true or false");
 const secret = (least: number) =>
   z.string().min(least).transform((text) => new Secret(text))
@@ -29,6 +35,9 @@ export const SETTINGS = {
   "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
   "daemon.limits.hops":               int(0, 100, "follow-ups (0 is any number)")          .default(16),
   "daemon.limits.pair_per_minute":    int(0, 1_000_000, "messages (0 is any number)")        .default(600),
+  "daemon.attachments.file_bytes_max":  bytes(1, 1_073_741_824)                              .default(26_214_400),
+  "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
+  "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),

@@ -8,6 +8,7 @@ import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
+import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { isAlive, parentOf, startOf } from "./processes.ts";
 import { isAtTerminal } from "./terminal.ts";
@@ -46,6 +47,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
     processes: { startOf, isAlive, parentOf },
     adapters: () => agents.adapters,
     hooks: agents.hooks,
+    files: filesIn(join(state, "attachments")),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     atTerminal: ({ pid, remote, agents }): boolean =>
       isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

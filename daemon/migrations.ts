@@ -221,4 +221,19 @@ export const migrations: readonly string[] = [
     event integer not null
   ) strict;
   `,
+  // `file` is the name in the directory of attachments: a state directory that moves keeps them.
+  `
+  create table attachments (
+    seq integer primary key,
+    id text not null unique,
+    filename text not null,
+    size integer not null,
+    content_type text not null,
+    sha256 text not null,
+    file text not null,
+    created_at integer not null,
+    expires_at integer not null
+  ) strict;
+  create index attachments_expiring on attachments (expires_at);
+  `,
 ];

@@ -12,6 +12,7 @@ import { manyRoutes } from "./asks/many/routes.ts";
 import { answerAsk } from "./asks/questions/contract.ts";
 import { questionRoutes } from "./asks/questions/routes.ts";
 import { askRoutes, mannersOf } from "./asks/routes.ts";
+import { attachmentRoutes } from "./attachments/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
 import { messageRoutes } from "./delivery/messages/routes.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";
@@ -67,6 +68,7 @@ export function routesOf(daemon: Daemon): Route[] {
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
+    ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),

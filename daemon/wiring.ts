@@ -5,6 +5,7 @@ import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Questions } from "./asks/questions/questions.ts";
+import { Attachments } from "./attachments/attachments.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
@@ -126,6 +127,19 @@ export function openMessages(house: Daemon): Messages {
   });
 }
 
+export function openAttachments(house: Daemon): Attachments {
+  const { config, ending } = house;
+  return new Attachments(house.ground, {
+    files: house.outside.files,
+    limits: {
+      file_bytes_max: config["daemon.attachments.file_bytes_max"],
+      total_bytes_max: config["daemon.attachments.total_bytes_max"],
+      ttl_ms: config["daemon.attachments.ttl_days"] * DAY_MS,
+    },
+    ending,
+  });
+}
+
 export function openInbox(house: Daemon): Inbox {
   const { db } = house.ground;
   return new Inbox(house.ground, {
@@ -133,17 +147,17 @@ export function openInbox(house: Daemon): Inbox {
     surfaces: () => house.surfaces(),
     history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
-    ack: (correlation_id, message) => {
+    ack: (correlation_id, said) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.asks.ack({ correlation_id, message, from_peer }, { proven_human: true });
+      house.asks.ack({ correlation_id, from_peer, ...said }, { proven_human: true });
     },
     answer: (correlation_id, said) => {
       const from_peer = house.directory.mustHuman().peer_id;
       house.questions.answer({ correlation_id, from_peer, ...said }, { proven_human: true });
     },
-    openAsk: (to_peer, text, reply_to) => {
+    openAsk: (to_peer, { text, attachments }, reply_to) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      const asked = { from_peer, to_peer, text, reply_delivery: "push" as const };
+      const asked = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
       const manner = { proven_human: true };
       const { ticket } = house.asks.open({ ...asked, ...(reply_to && { reply_to }) }, manner);
       return ticket?.message.correlation_id ?? "";
@@ -157,6 +171,7 @@ export function openAsks(house: Daemon): Asks {
     directory: house.directory,
     post: house.delivery,
     human: house.inbox,
+    attach: (ids) => house.attachments.attach(ids),
     address: (peer_id) => peerRows.address(db, peer_id),
     ask_ttl_ms: house.config["daemon.ask_ttl_hours"] * 3_600_000,
     ledger: {
@@ -179,6 +194,7 @@ export function openQuestions(house: Daemon): Questions {
     post: house.delivery,
     human: house.inbox,
     address: (peer_id) => peerRows.address(house.ground.db, peer_id),
+    attach: (ids) => house.attachments.attach(ids),
     hold_ms_max: house.config["approvals.timeout_seconds"] * 1000,
     ending: house.ending,
   });
@@ -188,6 +204,7 @@ export function openNotes(house: Daemon): Notes {
   return new Notes(house.ground, house.delivery, {
     directory: house.directory,
     take: (message) => house.inbox.take(message),
+    attach: (ids) => house.attachments.attach(ids),
   });
 }
 

@@ -18,6 +18,8 @@ export interface Contract {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** The media type of a body that is not JSON. */
+  readonly takes?: string;
   readonly returns: z.ZodType;
   /** What this route may refuse, beyond what every route may (the door, form, storage). */
   readonly fails?: readonly ProblemCode[];

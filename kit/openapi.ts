@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Contract } from "kit/contract.ts";
-import { type ProblemCode, PROBLEMS } from "kit/problem.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
 
 /** What any route may refuse: the door, the form of the request, the storage. */
 const ALWAYS: readonly ProblemCode[] = [
@@ -12,6 +12,13 @@ const ALWAYS: readonly ProblemCode[] = [
   "internal",
   "storage_failed",
 ];
+
+/** A form with a file in it: the one body that is not JSON. */
+const FILE_FORM = {
+  type: "object",
+  required: ["file"],
+  properties: { file: { type: "string", format: "binary" } },
+};
 
 type Schemas = Record<string, unknown>;
 
@@ -50,7 +57,7 @@ export function openapi(title: string, version: string, contracts: readonly Cont
 }
 
 function operation(contract: Contract, schemas: Schemas) {
-  const { id, summary, who, body, returns, media = "application/json" } = contract;
+  const { id, summary, who, body, takes, returns, media = "application/json" } = contract;
   const parameters = [
     ...listed(contract, { part: "params", place: "path", schemas }),
     ...listed(contract, { part: "query", place: "query", schemas }),
@@ -62,6 +69,7 @@ function operation(contract: Contract, schemas: Schemas) {
     "x-who": who,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { content: asJson(body, "input", schemas) } }),
+    ...(takes && { requestBody: { content: { [takes]: { schema: FILE_FORM } } } }),
     responses: {
       200: {
         description: "Done",
@@ -87,7 +95,9 @@ function refusals({ params, query, body, once, fails = [] }: Contract): Record<s
   }
   const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
   return Object.fromEntries(
-    [...codes].map(([status, of]) => [status, { description: of.toSorted().join(", "), content }]),
+    [...codes].map((
+      [status, of],
+    ) => [status, { description: of.map(saidOf).toSorted().join(", "), content }]),
   );
 }
 
@@ -113,11 +123,12 @@ function listed(contract: Contract, { part, place, schemas }: Listed) {
 }
 
 function problemSchema() {
+  const codes = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
   return {
     type: "object",
     required: ["error", "detail"],
     properties: {
-      error: { type: "string", enum: Object.keys(PROBLEMS).toSorted() },
+      error: { type: "string", enum: [...codes].toSorted() },
       detail: { type: "string" },
       hint: { type: "string" },
     },

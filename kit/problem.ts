@@ -6,14 +6,18 @@ const Issue = z.object({ path: z.string(), message: z.string() });
 const Candidate = z.object({ peer_id: z.string(), name: z.string(), circle: z.string() });
 const id = z.string();
 
-/** `detail` is one sentence; `{field}` stands for a field's value. */
+/**
+ * `detail` is one sentence; `{field}` stands for a field's value. `said` is the code that callers
+ * see, where one refusal has a row for each of its statuses.
+ */
 function refusal<F extends z.ZodRawShape = Record<never, never>>(
   status: number,
   detail: string,
   hint = "",
   fields: F = {} as F,
+  said = "",
 ) {
-  return { status, detail, hint, fields: z.object(fields) };
+  return { status, detail, hint, said, fields: z.object(fields) };
 }
 
 // deno-fmt-ignore
@@ -66,6 +70,15 @@ export const PROBLEMS = {
   unknown_trace:        refusal(404, "Unknown trace: {trace_id}", "it is a correlation_id or a delivery_id", { trace_id: id }),
   unknown_message:      refusal(404, "Unknown message: {id}", "", { id }),
   unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled, or its 60 s are over", { drain_id: id }),
+  // Attachments.
+  unknown_attachment:   refusal(422, "Unknown attachment: {attachment}", "upload it with `mesh attach FILE`; files are kept for some days only", { attachment: id }),
+  attachment_not_found: refusal(404, "Unknown attachment: {attachment}", "files are kept for some days only", { attachment: id }, "unknown_attachment"),
+  attachment_lost:      refusal(410, "The file of {attachment} is not on the disk any more", "upload it again", { attachment: id }),
+  attachment_too_large: refusal(413, "The file is larger than {bytes_max} bytes", "send it in parts, or say where it lies", { bytes_max: z.number() }),
+  attachments_full:     refusal(507, "Attachments may take {bytes_max} bytes, and this one has no room", "delete some, or wait until they expire", { bytes_max: z.number() }),
+  too_many_uploads:     refusal(429, "{uploads} uploads are under way", "try again when one is done", { uploads: z.number() }),
+  unsupported_media:    refusal(415, `The body is "{found}", and this route takes {media}`, "curl -F file=@PATH sends it", { found: z.string(), media: z.string() }),
+  bad_multipart:        refusal(400, "The body is not multipart/form-data: {reason}", "", { reason: z.string() }),
   // The human inbox.
   no_human:             refusal(503, "No human is registered", "set human.name in the configuration"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
@@ -111,7 +124,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   toBody(): ProblemBody {
     const { detail, hint } = PROBLEMS[this.code];
     const fields: Record<string, unknown> = this.fields;
-    const body = { error: this.code, detail: fill(detail, fields) };
+    const body = { error: saidOf(this.code), detail: fill(detail, fields) };
     const { summary: _, ...context } = fields;
     return { ...body, ...(hint && { hint: fill(hint, fields) }), ...context };
   }
@@ -130,6 +143,11 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 export function invalidQuery(path: string, message: string): Problem<"invalid_request"> {
   const summary = `${path}: ${message}`;
   return new Problem("invalid_request", { summary, issues: [{ path, message }] });
+}
+
+/** The code as callers see it. */
+export function saidOf(code: ProblemCode): string {
+  return PROBLEMS[code].said || code;
 }
 
 export function isProblem<C extends ProblemCode>(fault: unknown, code: C): fault is Problem<C> {

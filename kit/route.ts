@@ -155,9 +155,16 @@ function keyOf(headers: Headers): string | undefined {
 /** For what is not JSON: the stream, uploads, pages, `/ws`. It waits for the disk by itself. */
 export function rawRoute(
   contract: Contract,
-  handle: (request: Request, caller: Caller) => Response | Promise<Response>,
+  handle: (
+    request: Request,
+    caller: Caller,
+    params: Readonly<Record<string, string>>,
+  ) => Response | Promise<Response>,
 ): Route {
-  return { contract, run: (context, caller) => handle(context.req.raw, caller) };
+  return {
+    contract,
+    run: (context, caller) => handle(context.req.raw, caller, context.req.param()),
+  };
 }
 
 function isLater<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {

@@ -1,5 +1,8 @@
 /** A whole daemon in memory: real routes, real SQL, fake time, counted ids, and ears everywhere. */
 
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { client } from "kit/client.ts";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
@@ -8,6 +11,7 @@ import { Daemon } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
+import { type Files, filesIn } from "../daemon/files.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
 import { wire } from "../daemon/routes.ts";
 
@@ -46,6 +50,8 @@ export interface WorldOptions {
   readonly processes?: FakeProcesses;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
+  /** Where attachments are kept; in a directory of the world's own otherwise. */
+  readonly files?: Files;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -65,6 +71,7 @@ export function world(options: WorldOptions = {}) {
     return [`MESH_${key.toUpperCase().replaceAll(".", "__")}`, value] as const;
   });
   const config = readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(said) }, () => undefined);
+  const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
   const daemon = new Daemon(config, options.db_path ?? ":memory:", {
     clock,
     ids: options.ids ?? countingIds(),
@@ -75,6 +82,7 @@ export function world(options: WorldOptions = {}) {
     processes,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
+    files: options.files ?? filesIn(files_dir),
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,
   });
@@ -102,7 +110,10 @@ export function world(options: WorldOptions = {}) {
       daemon.beat();
       await clock.settle();
     },
-    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose](): Promise<void> {
+      await daemon[Symbol.asyncDispose]();
+      rmSync(files_dir, { recursive: true, force: true });
+    },
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {
@@ -68,6 +69,8 @@ export interface AsksNeeds {
   readonly ledger: AskLedger;
   readonly post: Post;
   readonly human: HumanDoor;
+  /** The records of what is attached; refuses what is unknown. */
+  attach(ids?: readonly string[]): Attachments;
   /** A peer's address by its exact id, however it fares. */
   address(peer_id: string): Address | undefined;
   readonly ask_ttl_ms: number;
@@ -102,6 +105,7 @@ export class Asks {
       const from = directory.sender(body.from_peer, { circle });
       const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
+      const attachments = this.#needs.attach(body.attachments);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
       if (before && before.state === "open" && before.to_peer_id === from.peer_id) {
         this.#endings.settle(before, "reply_to", { responder: from.name });
@@ -112,6 +116,7 @@ export class Asks {
         to,
         voice: from.role !== "human" ? "peer" : manner.proven_human ? "human" : "unverified",
         text: body.text,
+        attachments,
         circle: from.circle ?? to.circle,
         reply_to,
         question: body.question ?? null,
@@ -137,17 +142,23 @@ export class Asks {
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
-  ack({ correlation_id, message, from_peer }: AckAsk, manner: Manner): CloseReason {
+  ack(
+    { correlation_id, message, attachments: ids = [], from_peer }: AckAsk,
+    manner: Manner,
+  ): CloseReason {
     const { db } = this.#ground;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") {
-        if (message === undefined) return ask.close_reason ?? "ack";
+        if (message === undefined && ids.length === 0) return ask.close_reason ?? "ack";
         throw closed(ask);
       }
-      const by = { responder, ...manner };
-      if (message === undefined) return this.#endings.settle(ask, "ack", by);
+      const attachments = this.#needs.attach(ids);
+      const by = { responder, ...manner, attachments };
+      if (message === undefined) {
+        return this.#endings.settle(ask, ids.length === 0 ? "ack" : "ack_with_msg", by);
+      }
       if (ask.question?.kind === "choice") {
         const answer = choose(ask.question, message);
         return this.#endings.settle(ask, "answered", { ...by, reply: answer.text, answer });

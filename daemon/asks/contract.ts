@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
 import { foldAskKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
@@ -54,7 +55,6 @@ export type TypedAnswer = z.output<typeof TypedAnswer>;
 
 export const Origin = z.object({ surface: z.string().max(255), ref: z.string().max(255) });
 export const ReplyDelivery = z.enum(["push", "pull"]);
-export const Attachments = z.array(z.string());
 
 /** The ask record (contract 2). `status` is derived from `state`. */
 export const Ask = z.object({
@@ -93,6 +93,7 @@ export const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control
 const given = {
   from_peer: Sender,
   text: Text,
+  attachments: Attaching.optional(),
   reply_to: z.string().optional(),
   circle: Name.optional(),
   bypass_circle: z.boolean().optional(),
@@ -134,6 +135,7 @@ export const openAsk = contract({
     "peer_not_addressable",
     "to_self",
     "unknown_ask",
+    "unknown_attachment",
     "queue_full",
     "rate_limited",
     "hop_limit",
@@ -195,6 +197,7 @@ export const ackAsk = contract({
   body: z.object({
     correlation_id: z.string(),
     message: Text.optional(),
+    attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
@@ -202,6 +205,7 @@ export const ackAsk = contract({
     "unknown_ask",
     "not_the_recipient",
     "already_closed",
+    "unknown_attachment",
     "unknown_option",
     "ambiguous_peer",
   ],

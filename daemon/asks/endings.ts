@@ -1,6 +1,7 @@
 /** The end of an ask, whichever way it came: its row, its event, its asker, those who wait. */
 
 import type { Ground } from "kit/ground.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import type { Ask, Outcome, Question, TypedAnswer } from "./contract.ts";
@@ -15,7 +16,7 @@ export interface Post {
     voice: Voice;
     text: string;
     circle: string | null;
-    attachments?: readonly string[];
+    attachments?: Attachments;
     correlation_id?: string | null;
     reply_to?: string | null;
     question?: Question | null;
@@ -51,6 +52,7 @@ export interface Ending {
   readonly answer?: TypedAnswer | null;
   /** What the end stands for, where that is not what its reason stands for. */
   readonly outcome?: Outcome;
+  readonly attachments?: Attachments;
 }
 
 type Waiter = (ask: Ask | undefined) => void;
@@ -69,7 +71,7 @@ export class Endings {
   settle(
     ask: Ask,
     close_reason: CloseReason,
-    { responder, reply = null, answer = null, ...known }: Ending,
+    { responder, reply = null, answer = null, attachments = [], ...known }: Ending,
   ): CloseReason {
     const { db, events, clock } = this.#ground;
     const { ledger, post, human } = this.#needs;
@@ -80,6 +82,7 @@ export class Endings {
     const settled: Ask = {
       ...ask,
       ...{ state, close_reason, outcome, reply, answer, responder },
+      reply_attachments: attachments,
       status: "resolved",
       closed_at: at,
     };
@@ -127,6 +130,7 @@ export class Endings {
       to,
       voice: this.#voiceOf(ask, end, proven_human),
       text: ask.reply ?? "",
+      attachments: ask.reply_attachments,
       circle: ask.circle,
       correlation_id: ask.correlation_id,
       traceparent,

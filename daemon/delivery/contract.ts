@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { Attaching, Attachments } from "../attachments/contract.ts";
 import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
@@ -24,7 +25,7 @@ export const Delivery = z.object({
   to_peer_id: z.string(),
   to_peer_name: z.string(),
   text: z.string(),
-  attachments: z.array(z.string()),
+  attachments: Attachments,
   state: DeliveryState,
   rung: RungName.nullable(),
   attempts: z.number().int(),
@@ -85,6 +86,7 @@ export const notifyPeer = contract({
     from_peer: Sender,
     to_peer: z.string(),
     text: Text,
+    attachments: Attaching.optional(),
     circle: Name.optional(),
     bypass_circle: z.boolean().optional(),
   }),
@@ -109,6 +111,7 @@ export const notifyPeer = contract({
     "peer_retired",
     "peer_not_addressable",
     "to_self",
+    "unknown_attachment",
     "queue_full",
     "rate_limited",
   ],
@@ -125,6 +128,7 @@ export const broadcast = contract({
   body: z.object({
     from_peer: Sender,
     text: Text,
+    attachments: Attaching.optional(),
     circle: Name.optional(),
     exclude: z.array(z.string()).default([]),
   }),
@@ -134,7 +138,7 @@ export const broadcast = contract({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  fails: ["ambiguous_peer"],
+  fails: ["ambiguous_peer", "unknown_attachment"],
 });
 export type Broadcast = z.output<typeof broadcast.body>;
 

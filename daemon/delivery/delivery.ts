@@ -3,6 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Numbers } from "../numbers.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import {
   type Delivery as Record,
@@ -37,7 +38,7 @@ export interface Draft {
   readonly voice: Voice;
   readonly text: string;
   readonly circle: string | null;
-  readonly attachments?: readonly string[];
+  readonly attachments?: Attachments;
   /** The ask that an ack or an inbox item is about; an ask is given one, unless it chose one. */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
@@ -311,7 +312,7 @@ export class Delivery {
       to_peer_name: to.name,
       circle: draft.circle,
       text: draft.text,
-      attachments: [...draft.attachments ?? []],
+      attachments: draft.attachments ?? [],
       voice: draft.voice,
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,

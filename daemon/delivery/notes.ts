@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { isProblem } from "kit/problem.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { beginTrace } from "../traceparent.ts";
 import type { Broadcast, Held, Notify } from "./contract.ts";
@@ -26,6 +27,8 @@ export interface NotesNeeds {
     members(circle: string): Address[];
   };
   take(message: Held): { item_id: string; surfaces: string[] };
+  /** The records of what is attached; refuses what is unknown. */
+  attach(ids?: readonly string[]): Attachments;
 }
 
 /** How a note came in. */
@@ -62,6 +65,7 @@ export class Notes {
         to,
         voice: voiceOf(from, manner),
         text: body.text,
+        attachments: this.#needs.attach(body.attachments),
         circle: from.circle ?? to.circle,
         traceparent: manner.traceparent,
       });
@@ -86,6 +90,7 @@ export class Notes {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
       const traceparent = manner.traceparent ?? beginTrace(this.#ground.ids);
+      const attachments = this.#needs.attach(body.attachments);
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
@@ -97,7 +102,8 @@ export class Notes {
           skipped.push({ peer_id, reason });
           continue;
         }
-        const sent = this.#sendOne(to, from, { body, manner: { ...manner, traceparent }, circle });
+        const saying = { text: body.text, attachments, manner: { ...manner, traceparent }, circle };
+        const sent = this.#sendOne(to, from, saying);
         if (typeof sent === "string") failed.push({ peer_id, error: sent });
         else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
@@ -114,12 +120,17 @@ export class Notes {
   #sendOne(
     to: Address,
     from: Sender,
-    { body, manner, circle }: { body: Broadcast; manner: Manner; circle: string },
+    { text, attachments, manner, circle }: {
+      text: string;
+      attachments: Attachments;
+      manner: Manner;
+      circle: string;
+    },
   ): Held | string {
     try {
       const { traceparent } = manner;
       const voice = voiceOf(from, manner);
-      const said = { from, to, voice, text: body.text, circle, traceparent };
+      const said = { from, to, voice, text, attachments, circle, traceparent };
       return this.#delivery.send({ kind: "broadcast", ...said }).message;
     } catch (fault) {
       if (isProblem(fault, "queue_full") || isProblem(fault, "rate_limited")) return fault.code;

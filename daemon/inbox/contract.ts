@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Ok, QueryFlag, QueryNumber } from "kit/contract.ts";
+import { Attaching, Attachments } from "../attachments/contract.ts";
 import { Question } from "../asks/contract.ts";
 
 const maybe = z.string().nullable();
@@ -25,7 +26,7 @@ export const InboxItem = z.object({
   from_peer_id: maybe,
   correlation_id: maybe,
   text: z.string(),
-  attachments: z.array(z.string()),
+  attachments: Attachments,
   question: Question.nullable(),
   read: z.boolean(),
   read_at: Instant.nullable(),
@@ -88,10 +89,12 @@ const reply = {
   surface,
   text: z.string().max(262_144).default(""),
   option_id: z.string().optional(),
+  attachments: Attaching.optional(),
 };
 
 /** What the ask of a reply may be refused for: the item's sender may be gone by now. */
 const replyFails = [
+  "unknown_attachment",
   "unknown_option",
   "unknown_peer",
   "ambiguous_peer",

@@ -21,11 +21,18 @@ export interface InboxNeeds {
   surfaces(): readonly string[];
   ask(correlation_id: string): Ask | undefined;
   /** Acks an open ask as the human. */
-  ack(correlation_id: string, text: string | undefined): void;
+  ack(correlation_id: string, said: { message?: string; attachments?: string[] }): void;
   /** Answers an open structured question as the human. */
-  answer(correlation_id: string, said: { option_id?: string; text?: string }): void;
+  answer(
+    correlation_id: string,
+    said: { option_id?: string; text?: string; attachments?: string[] },
+  ): void;
   /** Asks a peer as the human; the new ask's id. */
-  openAsk(to_peer: string, text: string, reply_to: string | null): string;
+  openAsk(
+    to_peer: string,
+    said: { text: string; attachments: string[] | undefined },
+    reply_to: string | null,
+  ): string;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
 }
@@ -34,7 +41,11 @@ interface Thread {
   readonly surface: string;
   readonly text: string;
   readonly option_id?: string | undefined;
+  readonly attachments?: string[] | undefined;
 }
+
+/** What is asked with files alone: an ask has a text. */
+const FILES_ALONE = "(see the attached files)";
 
 export class Inbox {
   readonly #ground: Ground;
@@ -177,23 +188,28 @@ export class Inbox {
     if (over) this.#rest_until = now + FORGET_REST_MS;
   }
 
-  #act(item: InboxItem, { text, option_id }: Thread) {
+  #act(item: InboxItem, { text, option_id, attachments }: Thread) {
     const { correlation_id, from_peer_id, from } = item;
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
       rows.markReplied(this.#ground.db, item.item_id, this.#ground.clock.now());
       const { correlation_id, question } = asked;
-      if (!question) this.#needs.ack(correlation_id, text || undefined);
-      else {this.#needs.answer(correlation_id, {
-          ...option_id && { option_id },
-          ...text && { text },
-        });}
+      const files = attachments && { attachments };
+      if (question) {
+        const said = { ...option_id && { option_id }, ...text && { text }, ...files };
+        this.#needs.answer(correlation_id, said);
+      } else {
+        this.#needs.ack(correlation_id, { ...text && { message: text }, ...files });
+      }
       return { action: question ? "answered" as const : "acked" as const, correlation_id };
     }
-    if (text === "") return { action: "read" as const, correlation_id: null };
+    if (text === "" && !attachments?.length) {
+      return { action: "read" as const, correlation_id: null };
+    }
     const reply_to = asked ? asked.correlation_id : null;
-    const opened = this.#needs.openAsk(from_peer_id ?? from, text, reply_to);
+    const asking = { text: text || FILES_ALONE, attachments };
+    const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to);
     return { action: "asked" as const, correlation_id: opened };
   }
 

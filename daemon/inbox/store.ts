@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
+import { toWire } from "../attachments/contract.ts";
 import { InboxItem, Push } from "./contract.ts";
 
 /** What is stored of an item: the record without its pushes and what its instants say. */
@@ -26,7 +27,7 @@ export function insert(db: Database, item: Omit<InboxItem, "pushes" | "read" | "
              :question, :created_at)`,
     {
       ...{ item_id, kind, from_name: from, from_peer_id, correlation_id, text, created_at },
-      attachments: JSON.stringify(item.attachments),
+      attachments: JSON.stringify(toWire(item.attachments)),
       question: item.question && JSON.stringify(item.question),
     },
   );

@@ -11,6 +11,7 @@ import {
   WAIT_SECONDS_MAX,
   waitAsk,
 } from "../asks/contract.ts";
+import { ATTACHMENTS_MAX } from "../attachments/contract.ts";
 import { broadcast, notifyPeer } from "../delivery/contract.ts";
 import { describePeer, getPeer, listPeers } from "../peers/contract.ts";
 import type { McpCaller } from "./identify.ts";
@@ -24,6 +25,9 @@ const idempotency_key = IdempotencyKey.optional().describe(
 );
 const seconds = z.number().min(0).optional();
 const correlation_id = z.string().min(1).describe("The id of the ask, such as ask-3f9c04d1a2b7");
+
+const attachments = z.array(z.string()).max(ATTACHMENTS_MAX).optional()
+  .describe("Ids (att-…) of files, as the shell command `mesh attach FILE` prints them");
 
 /** A peer as another agent needs to know it. */
 const PeerCard = z.object({
@@ -54,6 +58,7 @@ const ask = tool({
     peer: z.string().describe("A name or a peer_id, as list_peers shows them"),
     message: Text,
     circle,
+    attachments,
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
     idempotency_key,
     wait_seconds: seconds.describe(
@@ -68,13 +73,13 @@ const ask = tool({
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
   }),
-  async run({ peer, message, circle, reply_to, idempotency_key, wait_seconds = 0 }, visit) {
+  async run({ peer, message, idempotency_key, wait_seconds = 0, ...more }, visit) {
     const { caller, call, signal } = visit;
     const headers = onceBy(idempotency_key);
     const pull = wait_seconds > 0 || caller.peer_id === null;
     const reply_delivery = pull ? "pull" as const : "push" as const;
     const from_peer = speakerOf(caller);
-    const asking = { from_peer, to_peer: peer, text: message, circle, reply_to, reply_delivery };
+    const asking = { from_peer, to_peer: peer, text: message, reply_delivery, ...more };
     const opened = await call(openAsk, { body: asking, headers, signal });
     const { to_peer_id, to_peer_name, delivery_state } = opened;
     const id = opened.correlation_id ?? "";
@@ -123,10 +128,10 @@ const ack = tool({
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, or to refuse (decline).",
   hints: SAYS,
-  input: z.object({ correlation_id, message: Text.optional() }),
+  input: z.object({ correlation_id, message: Text.optional(), attachments }),
   output: z.object({ ok: z.literal(true), correlation_id: z.string(), close_reason: z.string() }),
-  async run({ correlation_id, message }, { caller, call, signal }) {
-    const body = { correlation_id, message, from_peer: speakerOf(caller) };
+  async run({ correlation_id, message, attachments }, { caller, call, signal }) {
+    const body = { correlation_id, message, attachments, from_peer: speakerOf(caller) };
     const { ok, close_reason } = await call(ackAsk, { body, signal });
     return {
       text: `${correlation_id} is closed: ${close_reason}.`,
@@ -168,6 +173,7 @@ const notify = tool({
   input: z.object({
     peer: z.string().describe("A name or a peer_id, as list_peers shows them"),
     message: Text,
+    attachments,
     circle,
     idempotency_key,
   }),
@@ -180,9 +186,9 @@ const notify = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
   }),
-  async run({ peer, message, circle, idempotency_key }, { caller, call, signal }) {
+  async run({ peer, message, idempotency_key, ...more }, { caller, call, signal }) {
     const from_peer = speakerOf(caller);
-    const body = { from_peer, to_peer: peer, text: message, circle };
+    const body = { from_peer, to_peer: peer, text: message, ...more };
     const told = await call(notifyPeer, { body, headers: onceBy(idempotency_key), signal });
     const why = told.reason ? ` (${told.reason})` : "";
     return {

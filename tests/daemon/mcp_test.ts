@@ -131,6 +131,7 @@ Deno.test("an ask of a registered peer has its reply pushed", async () => {
     ...{ correlation_id: "ask-1", to_peer_id: "peer-web", to_peer_name: "web" },
     ...{ delivery_state: "sent", reply_delivery: "push", status: "pending", outcome: null },
     ...{ reply: null, responder: null, close_reason: null, option_id: null, closed_at: null },
+    reply_attachments: [],
   });
 });
 

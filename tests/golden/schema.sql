@@ -1,4 +1,4 @@
--- The daemon's tables after 5 migration(s).
+-- The daemon's tables after 6 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -9,6 +9,20 @@ CREATE TABLE ask_parents (
 ) strict;
 
 CREATE INDEX ask_parents_due on ask_parents (due_at) where due_at is not null;
+
+CREATE TABLE attachments (
+  seq integer primary key,
+  id text not null unique,
+  filename text not null,
+  size integer not null,
+  content_type text not null,
+  sha256 text not null,
+  file text not null,
+  created_at integer not null,
+  expires_at integer not null
+) strict;
+
+CREATE INDEX attachments_expiring on attachments (expires_at);
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { contract, Instant, Name, QueryNumber } from "kit/contract.ts";
 import { openapi } from "kit/openapi.ts";
-import { PROBLEMS } from "kit/problem.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
 import { routesOf } from "../../daemon/routes.ts";
 import { world } from "../world.ts";
 
@@ -80,18 +80,19 @@ Deno.test("the daemon's document has every contract, every refusal of each, and 
   const contracts = routesOf(w.daemon).map(({ contract }) => contract);
   const served = await (await w.fetch("/openapi.json")).json();
   const ids = new Set<string>();
-  for (const { id, method, path, body, fails = [] } of contracts) {
+  for (const { id, method, path, body, takes, fails = [] } of contracts) {
     assert.ok(!ids.has(id), `${id} is there twice`);
     ids.add(id);
     const place = path.replace(/:(\w+)/g, "{$1}");
     const operation = operationOf(served, place, method.toLowerCase());
     assert.equal(operation.operationId, id);
-    assert.equal("requestBody" in operation, body !== undefined, id);
+    assert.equal("requestBody" in operation, (body ?? takes) !== undefined, id);
     for (const code of fails) {
       const listed = operation.responses[PROBLEMS[code].status]?.description.split(", ");
-      assert.ok(listed?.includes(code), `${id} does not list ${code}`);
+      assert.ok(listed?.includes(saidOf(code)), `${id} does not list ${code}`);
     }
   }
   const codes = served.components.schemas.Problem.properties.error.enum;
-  assert.deepEqual(codes, Object.keys(PROBLEMS).toSorted());
+  const known = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
+  assert.deepEqual(codes, [...known].toSorted());
 });

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
+import { Attaching } from "../../attachments/contract.ts";
 import { CloseReasons, GivenQuestion, Option, Origin, Outcome, Sender } from "../contract.ts";
 
 /** How long a caller is held, when it does not say (contract 3). */
@@ -22,11 +23,13 @@ export const answerAsk = contract({
     text: Text.optional(),
     outcome: z.enum(["answered", "acknowledged", "denied", "declined", "cancelled"]).optional(),
     message: Text.optional(),
+    attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons, outcome: Outcome }),
   fails: [
     "unknown_ask",
+    "unknown_attachment",
     "not_the_recipient",
     "not_a_question",
     "already_closed",

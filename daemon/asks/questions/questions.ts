@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Attachments } from "../../attachments/contract.ts";
 import type { Address } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
@@ -31,6 +32,8 @@ export interface QuestionsNeeds {
   readonly directory: Directory;
   readonly post: Post;
   readonly human: HumanDoor;
+  /** The files of these ids; refuses with `unknown_attachment`. */
+  attach(ids: readonly string[]): Attachments;
   /** A peer's address by its exact id, however it fares. */
   address(peer_id: string): Address | undefined;
   /** The longest that a blocking question may be held. */
@@ -76,9 +79,9 @@ export class Questions {
   }
 
   /** Records a typed answer: the first valid one, from whatever surface, closes the question. */
-  answer({ correlation_id, from_peer, ...said }: AnswerAsk, { proven_human }: Manner) {
+  answer({ correlation_id, from_peer, attachments: ids = [], ...said }: AnswerAsk, manner: Manner) {
     const { db } = this.#ground;
-    const { asks } = this.#needs;
+    const { asks, attach } = this.#needs;
     return db.transact(() => {
       const ask = asks.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
@@ -87,7 +90,7 @@ export class Questions {
       const answer = toAnswer(ask.question, said);
       const reply = replyOf(answer);
       const close_reason = asks.endings.settle(ask, "answered", {
-        ...{ responder, proven_human, reply, answer },
+        ...{ responder, reply, answer, attachments: attach(ids), ...manner },
       });
       return { close_reason, outcome: answer.outcome };
     });

@@ -1,6 +1,7 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
 import { escapeMarkup } from "kit/text.ts";
+import { toTag } from "../../attachments/contract.ts";
 import type { Held } from "../contract.ts";
 
 /** All but line feeds; a tab becomes a space before. */
@@ -24,14 +25,20 @@ export function frame(message: Held): string {
 
 /** The human's word: an instruction of the user's. */
 function humanFrame(message: Held): string {
-  const { from_peer_name, to_peer_name, text } = message;
-  const head = `[mesh] @${from_peer_name} → @${to_peer_name}: ${printable(text)}`;
-  return `${head}\n${message.kind === "ask" ? hint(message) : `[mesh ${proofId(message)}]`}`;
+  const { from_peer_name, to_peer_name, text, attachments } = message;
+  return [
+    `[mesh] @${from_peer_name} → @${to_peer_name}: ${printable(text)}`,
+    ...attachments.map((one) => printable(toTag(one))),
+    message.kind === "ask" ? hint(message) : `[mesh ${proofId(message)}]`,
+  ].join("\n");
 }
 
-/** A peer's word: data, escaped, between tags that no text can forge or close. */
+/**
+ * A peer's word: data, escaped, between tags that no text can forge or close. What it attached
+ * stands within them, as a file's name is its word, too.
+ */
 function peerFrame(message: Held): string {
-  const { kind, circle, text, voice, from_peer_name } = message;
+  const { kind, circle, text, attachments, voice, from_peer_name } = message;
   const said = attributes({
     type: kind,
     id: proofId(message),
@@ -41,7 +48,8 @@ function peerFrame(message: Held): string {
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,
   });
-  const body = escapeMarkup(printable(text));
+  const files = attachments.map((one) => `\n${printable(toTag(one))}`);
+  const body = escapeMarkup(printable(text)) + files.join("");
   const lines = [`[mesh] <peer-message ${said}>${body}</peer-message>`];
   if (kind === "ask") lines.push(hint(message));
   return lines.join("\n");

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
+import { toWire } from "../../attachments/contract.ts";
 import type { Held, Opening } from "../contract.ts";
 import { ASK, AskRow, BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
 
@@ -31,7 +32,9 @@ export function insert(db: Database, message: Held, opening?: Opening): void {
     to_peer_name: message.to_peer_name,
     circle: message.circle,
     text: message.text,
-    attachments: message.attachments.length === 0 ? "[]" : JSON.stringify(message.attachments),
+    attachments: message.attachments.length === 0
+      ? "[]"
+      : JSON.stringify(toWire(message.attachments)),
     voice: message.voice,
     reply_to: message.reply_to,
     question: message.question && JSON.stringify(message.question),
@@ -360,7 +363,7 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
       close_reason: closed.close_reason,
       outcome: closed.outcome,
       reply: closed.reply,
-      reply_attachments: JSON.stringify(closed.reply_attachments),
+      reply_attachments: JSON.stringify(toWire(closed.reply_attachments)),
       answer: closed.answer && JSON.stringify(closed.answer),
       responder: closed.responder,
       at,

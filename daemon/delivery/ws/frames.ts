@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { IdempotencyKey, Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
+import type { toWire } from "../../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
 import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 
@@ -87,7 +88,7 @@ interface Said extends FromPeer {
   to_peer: string;
   to_peer_id: string;
   text: string;
-  attachments?: string[];
+  attachments?: ReturnType<typeof toWire>;
   traceparent: string;
 }
 
@@ -113,7 +114,7 @@ export type Outbound =
     close_reason: string | null;
     outcome: string | null;
     text: string | null;
-    attachments?: string[];
+    attachments?: ReturnType<typeof toWire>;
     traceparent: string;
   })
   | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }

@@ -1,5 +1,6 @@
 /** One live `/ws` connection: its line, its bound, its end. It decides nothing about messages. */
 
+import { toWire } from "../../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { Held } from "../contract.ts";
 
@@ -98,7 +99,7 @@ export class Patience {
 export function toFrame(message: Held): Outbound {
   const { kind, delivery_id, correlation_id, attachments } = message;
   const from = { from_peer: message.from_peer_name, from_peer_id: message.from_peer_id };
-  const also = attachments.length > 0 ? { attachments } : {};
+  const also = attachments.length > 0 ? { attachments: toWire(attachments) } : {};
   if (kind === "ack") {
     const { close_reason, outcome, text, traceparent } = message;
     const ended = { correlation_id, close_reason, outcome, text: text === "" ? null : text };

@@ -1,0 +1,48 @@
+/** Uploads as any program sends them, and what the tests of attachments look at. */
+
+import type { World } from "../world.ts";
+
+export interface Said {
+  readonly name?: string;
+  readonly type?: string;
+}
+
+/** Uploads a text or bytes as a file; status and answer. */
+export async function upload(
+  w: World,
+  content: BlobPart,
+  { name = "a.txt", type = "" }: Said = {},
+) {
+  const form = new FormData();
+  form.append("file", new File([content], name, { type }));
+  const response = await w.fetch("/attachments", { method: "POST", body: form });
+  return { status: response.status, ...await response.json() };
+}
+
+/** A form as it would be typed by hand: each line of it ends as the protocol wants. */
+export function typed(w: World, lines: readonly string[], headers: Record<string, string> = {}) {
+  return w.fetch("/attachments", {
+    method: "POST",
+    headers: { "content-type": "multipart/form-data; boundary=b", ...headers },
+    body: lines.join("\r\n"),
+  });
+}
+
+/** The lines of a form with one file. */
+export function formWith(disposition: string, content = "x", more: readonly string[] = []) {
+  return ["--b", `Content-Disposition: ${disposition}`, ...more, "", content, "--b--", ""];
+}
+
+/** The names of all files in the directory of an attachment. */
+export function filesBeside(path: string): string[] {
+  const directory = path.slice(0, path.lastIndexOf("/"));
+  return [...Deno.readDirSync(directory)].map(({ name }) => name).sort();
+}
+
+/** A body that comes in pieces of so many bytes, cut wherever it may be. */
+export function inPieces(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
+  function* pieces() {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
+  }
+  return ReadableStream.from(pieces());
+}
