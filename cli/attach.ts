@@ -5,6 +5,7 @@ import { Refused, type Wire } from "kit/client.ts";
 import { randomIds } from "kit/clock.ts";
 import { ATTACHMENTS_MAX, uploadAttachment } from "../daemon/attachments/contract.ts";
 import { Failed, Misused, type Session, verb, type Words } from "./command.ts";
+import { Unreachable } from "./daemon_client.ts";
 import { print } from "./print.ts";
 
 export const ATTACH_FLAG = {
@@ -46,27 +47,35 @@ export function listed(attachments: readonly Uploaded[]): string[] {
 
 async function upload({ daemon }: Session, path: string): Promise<Uploaded> {
   mustBeFile(path);
+  const file = await Deno.open(path).catch((fault) => {
+    throw unreadable(path, fault);
+  });
   const boundary = `mesh-${randomIds.hex(16)}`;
   const response = await daemon.get(uploadAttachment.path, {
     method: uploadAttachment.method,
     headers: { "content-type": `${uploadAttachment.takes}; boundary=${boundary}` },
-    body: ReadableStream.from(formOf(path, boundary)),
+    body: ReadableStream.from(formOf(basename(path), file.readable, boundary)),
   });
-  const answer = await response.json();
+  const answer = await response.json().catch((fault) => {
+    throw new Unreachable(daemon.url, fault);
+  });
   if (!response.ok) throw new Refused(response.status, answer);
   return answer;
 }
 
 /** A form with one file in it, as it is read from the disk. */
-async function* formOf(path: string, boundary: string): AsyncGenerator<Uint8Array> {
+async function* formOf(
+  filename: string,
+  content: ReadableStream<Uint8Array>,
+  boundary: string,
+): AsyncGenerator<Uint8Array> {
   const utf8 = new TextEncoder();
-  const name = basename(path).replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
-  const file = await Deno.open(path);
+  const name = filename.replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
   yield utf8.encode(
     `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n` +
       `content-type: ${typeOf(name)}\r\n\r\n`,
   );
-  yield* file.readable;
+  yield* content;
   yield utf8.encode(`\r\n--${boundary}--\r\n`);
 }
 
@@ -74,13 +83,17 @@ function mustBeFile(path: string): void {
   try {
     if (Deno.statSync(path).isFile) return;
   } catch (fault) {
-    throw new Failed(`Cannot read "${path}": ${fault instanceof Error ? fault.message : fault}`);
+    throw unreadable(path, fault);
   }
   throw new Failed(`"${path}" is no file`);
 }
 
+function unreadable(path: string, fault: unknown): Failed {
+  return new Failed(`Cannot read "${path}": ${fault instanceof Error ? fault.message : fault}`);
+}
+
 /** What agents and people send most; the rest is bytes. */
-const TYPES: Readonly<Record<string, string>> = {
+const TYPES = new Map(Object.entries({
   csv: "text/csv",
   gif: "image/gif",
   gz: "application/gzip",
@@ -98,11 +111,11 @@ const TYPES: Readonly<Record<string, string>> = {
   wav: "audio/wav",
   webp: "image/webp",
   zip: "application/zip",
-};
+}));
 
 function typeOf(name: string): string {
   const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
-  return TYPES[extension] ?? "application/octet-stream";
+  return TYPES.get(extension) ?? "application/octet-stream";
 }
 
 const UNITS = [

@@ -110,7 +110,7 @@ export function showAsk(to: Terminal, ask: Ask): void {
   if (ask.reply === null && ask.reply_attachments.length === 0) return;
   print(to);
   print(to, ink("bold", `${ask.responder ?? ask.to_peer_name}:`));
-  printText(to, ask.reply ?? "");
+  if (ask.reply !== null) printText(to, ask.reply);
   showFiles(to, ask.reply_attachments);
 }
 

@@ -106,8 +106,9 @@ export class Attachments {
   /** After a start: what no row knows was being written, or deleted, when the daemon ended. */
   wakeUp(): void {
     const { files } = this.#needs;
-    const known = new Set(rows.files(this.#ground.db));
-    for (const name of files.names()) {
+    const names = files.names();
+    const known = new Set(names.length > 0 ? rows.files(this.#ground.db) : []);
+    for (const name of names) {
       if (OURS.test(name) && !known.has(name)) files.remove(name);
     }
   }

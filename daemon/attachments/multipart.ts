@@ -70,8 +70,7 @@ class Feed {
   async *until(delimiter: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
       const at = find(this.#held, delimiter);
-      const end = at ?? this.#held.length - delimiter.length + 1;
-      const before = this.#held.subarray(0, Math.max(0, end));
+      const before = this.#held.subarray(0, at ?? beginning(this.#held, delimiter));
       this.#held = this.#held.subarray(before.length + (at === undefined ? 0 : delimiter.length));
       if (before.length > 0) yield before;
       if (at !== undefined) return;
@@ -105,6 +104,7 @@ class Feed {
   async #more(): Promise<void> {
     const next = await this.#next();
     if (next.done) throw bad("it is cut short");
+    if (this.#held.length === 0) return void (this.#held = next.value);
     const joined = new Uint8Array(this.#held.length + next.value.length);
     joined.set(this.#held);
     joined.set(next.value, this.#held.length);
@@ -127,6 +127,15 @@ function find(held: Uint8Array, wanted: Uint8Array): number | undefined {
     if (wanted.every((byte, offset) => held[at + offset] === byte)) return at;
   }
   return undefined;
+}
+
+/** Where what is wanted may begin, so that the next bytes decide; else the end. */
+function beginning(held: Uint8Array, wanted: Uint8Array): number {
+  let at = held.indexOf(CR, Math.max(0, held.length - wanted.length + 1));
+  while (at >= 0 && !held.subarray(at).every((byte, offset) => byte === wanted[offset])) {
+    at = held.indexOf(CR, at + 1);
+  }
+  return at < 0 ? held.length : at;
 }
 
 async function readHeaders(feed: Feed): Promise<Map<string, string>> {

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Numbers } from "../numbers.ts";
-import type { Attachments } from "../attachments/contract.ts";
+import { type Attachments, toTag } from "../attachments/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import {
   type Delivery as Record,
@@ -55,6 +55,11 @@ export interface DeliveryNeeds {
   /** A message of an ask could not be carried at all: its asker is told. */
   undeliverable(message: Held): void;
   readonly neighbours: audit.Neighbours;
+}
+
+/** How long a message is to read, with what is attached. */
+function lengthOf({ text, attachments }: Held): number {
+  return attachments.reduce((sum, one) => sum + toTag(one).length, text.length);
 }
 
 /** Ends of an ask that its recipient brought about. */
@@ -164,7 +169,7 @@ export class Delivery {
     return db.transact(() => {
       let bytes = 0;
       const waiting = ledger.queue(db, peer_id, limits.messages);
-      const fitting = waiting.filter(({ text }) => (bytes += text.length) <= limits.bytes);
+      const fitting = waiting.filter((message) => (bytes += lengthOf(message)) <= limits.bytes);
       return fitting.map((message) =>
         this.#steps.written(this.#steps.attempted(message, "hook", false))
       );

@@ -5,7 +5,7 @@ import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import type { Adapter, Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
 import { type World, world } from "../world.ts";
-import { upload } from "./attachments_cast.ts";
+import { place, upload } from "./attachments_cast.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
 
 const LIMITS = { settings: { "human.name": "sam" } };
@@ -210,7 +210,8 @@ Deno.test("a message keeps the record of what it carried, though the file is gon
 });
 
 Deno.test("what waits carries its files over a restart", async () => {
-  const directory = Deno.makeTempDirSync();
+  using at = place();
+  const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
   const options = { ...kept, ...LIMITS, db_path: pathOf(directory, "mesh.db") };
   let one;
@@ -226,7 +227,6 @@ Deno.test("what waits carries its files over a restart", async () => {
   const bob = await join(w, "bob");
   assert.deepEqual(bob.of("ask")[0]?.attachments, [one]);
   assert.deepEqual((await get(w, "/inbox")).items[0].attachments, [one]);
-  Deno.removeSync(directory, { recursive: true });
 });
 
 /** An adapter that keeps what an agent would read. */

@@ -46,3 +46,9 @@ export function inPieces(bytes: Uint8Array, size: number): ReadableStream<Uint8A
   }
   return ReadableStream.from(pieces());
 }
+
+/** A directory that goes with its test. */
+export function place() {
+  const directory = Deno.makeTempDirSync();
+  return { directory, [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }) };
+}

@@ -6,7 +6,7 @@ import { countingIds, FakeClock } from "kit/clock.ts";
 import { deleteAttachment } from "../../daemon/attachments/contract.ts";
 import { filesIn } from "../../daemon/files.ts";
 import { world } from "../world.ts";
-import { filesBeside, formWith, inPieces, typed, upload } from "./attachments_cast.ts";
+import { filesBeside, formWith, inPieces, place, typed, upload } from "./attachments_cast.ts";
 import { get } from "./cast.ts";
 
 const DAY_SECONDS = 86_400;
@@ -317,7 +317,8 @@ Deno.test("a file that somebody took away, or changed, is lost and said to be", 
 });
 
 Deno.test("files survive a restart; what a crash left of others does not", async () => {
-  const directory = Deno.makeTempDirSync();
+  using at = place();
+  const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
   const files = filesIn(join(directory, "attachments"));
   const options = { ...kept, files, db_path: join(directory, "mesh.db") };
@@ -335,7 +336,6 @@ Deno.test("files survive a restart; what a crash left of others does not", async
     assert.deepEqual(filesBeside(path), [`${id}.txt`, "notes.txt"]);
     assert.equal(await (await w.fetch(`/attachments/${id}`)).text(), "kept");
   }
-  Deno.removeSync(directory, { recursive: true });
 });
 
 Deno.test("a file whose row cannot be stored is not kept either", async () => {
@@ -360,15 +360,9 @@ Deno.test("a page of elsewhere uploads nothing", async () => {
   assert.equal((await answer.json()).error, "forbidden_origin");
 });
 
-Deno.test("the limits may be set by file and environment, however many digits they have", () => {
-  const settings = { "daemon.attachments.total_bytes_max": "5000000000" };
-  assert.equal(
-    world({ settings }).daemon.config["daemon.attachments.total_bytes_max"],
-    5_000_000_000,
-  );
-  const wrong = { "daemon.attachments.total_bytes_max": "lots" };
-  assert.throws(
-    () => world({ settings: wrong }),
-    /total_bytes_max: found "lots".*allowed: bytes, 1 to/s,
-  );
+Deno.test("a limit may have more digits than the environment is read as a number with", async () => {
+  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "5000000000" } });
+  assert.equal(w.daemon.config["daemon.attachments.total_bytes_max"], 5_000_000_000);
+  const settings = { "daemon.attachments.total_bytes_max": "lots" };
+  assert.throws(() => world({ settings }), /total_bytes_max: found "lots".*allowed: bytes, 1 to/s);
 });
