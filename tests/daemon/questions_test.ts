@@ -204,6 +204,16 @@ Deno.test("any surface answers; of those that name themselves, the recipient and
   }
 });
 
+Deno.test("the human's word on a peer's question is no proof that the peer has read it", async () => {
+  await using w = withHuman();
+  await join(w, "bob");
+  for (const [from_peer, state] of [["sam", "sent"], ["bob", "accepted"]]) {
+    const { ask: { correlation_id } } = await answered(w, CHOICE, { option_id: "a", from_peer });
+    const id = String(correlation_id).replace("ask", "qd");
+    assert.equal(w.daemon.delivery.held(id)?.state, state);
+  }
+});
+
 Deno.test("a question and its answer are told without a word of them", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
