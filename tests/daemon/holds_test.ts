@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { held as heldIds } from "../../daemon/asks/questions/store.ts";
 import { ask, enter, get, join, post, said } from "./cast.ts";
 import {
   ALLOW_OR_DENY,
@@ -80,7 +81,10 @@ Deno.test("a daemon that goes down denies what it holds, on the disk, and says s
   let w = at.start();
   const permission = await held(w);
   const decision = await held(w, { ...DECISION, correlation_id: "two" });
-  await w.daemon.goDown();
+  const down = w.daemon.goDown();
+  assert.equal(w.daemon.ground.db.durable(), undefined, "On the disk before anything is cut");
+  assert.equal(w.daemon.asks.mustGet("toolu_01").outcome, "denied");
+  await down;
   assert.deepEqual([(await permission.answer).outcome, (await decision.answer).outcome], [
     "denied",
     "timed_out",
@@ -166,4 +170,5 @@ Deno.test("a flood of held questions ends with its daemon, each of them denied",
   assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
   assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
   assert.equal(said(w, "ack").length, 300);
+  assert.deepEqual(heldIds(w.daemon.ground.db), []);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
+import { due } from "../../daemon/asks/many/store.ts";
 import { type World, world } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 
@@ -155,6 +156,7 @@ Deno.test("when its time passes, what is open is evicted once, and its asker is 
     "evicted",
   ]);
   const told = said(w, "ack").length;
+  assert.deepEqual(due(w.daemon.ground.db, Number.MAX_SAFE_INTEGER, 9), []);
   await w.beat(60);
   assert.equal(said(w, "ack").length, told);
 });

@@ -52,9 +52,11 @@ Deno.test("a choice is answered by an option, or by a text that names one", asyn
 Deno.test("an option's own id goes before another's title", async () => {
   await using w = world();
   await enter(w, "bob");
-  const options = [{ id: "deny", title: "allow" }, { id: "allow", title: "deny" }];
-  const { ask } = await answered(w, { kind: "choice", options }, { text: "allow" });
-  assert.equal(ask.answer.option_id, "allow");
+  const options = ["Deny", "deny", "ALLOW"].map((id) => ({ id, title: "allow" }));
+  for (const [text, option_id] of [["deny", "deny"], ["Deny", "Deny"], ["allow", "ALLOW"]]) {
+    const { ask } = await answered(w, { kind: "choice", options }, { text });
+    assert.equal(ask.answer.option_id, option_id);
+  }
 });
 
 Deno.test("a message goes along with the option, and reaches the asker", async () => {
