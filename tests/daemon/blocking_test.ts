@@ -116,6 +116,7 @@ Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_se
     await w.clock.advance(1);
     assert.equal((await line.answer).outcome, "denied");
   }
+  assert.throws(() => withHuman({ "approvals.timeout_seconds": "3601" }), /1 to 3600/);
   const none = await held(w, { timeout_seconds: 0, correlation_id: "now" });
   await w.clock.advance(0);
   assert.equal((await none.answer).outcome, "denied");

@@ -172,3 +172,13 @@ Deno.test("a flood of held questions ends with its daemon, each of them denied",
   assert.equal(said(w, "ack").length, 300);
   assert.deepEqual(heldIds(w.daemon.ground.db), []);
 });
+
+Deno.test("an answer of the same moment is heard by the one who has just begun to wait", async () => {
+  await using w = withHuman();
+  const [line, answer] = await Promise.all([
+    hold(w),
+    post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" }),
+  ]);
+  assert.equal(answer.status, 200);
+  assert.equal(line.option_id, "allow");
+});
