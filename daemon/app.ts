@@ -142,7 +142,7 @@ export class Daemon implements AsyncDisposable {
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.questions = openQuestions(this);
-    this.many = new Many(this.ground, this.asks);
+    this.many = new Many(this.ground, this.asks, config["daemon.history_days"] * DAY_MS);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.gate = openGate(this);

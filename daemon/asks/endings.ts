@@ -50,6 +50,8 @@ export interface Ending {
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
+  /** True when somebody else than the recipient brought it about. */
+  readonly elsewhere?: boolean;
   /** What the end stands for, where that is not what its reason stands for. */
   readonly outcome?: Outcome;
   readonly attachments?: Attachments;
@@ -87,7 +89,9 @@ export class Endings {
       closed_at: at,
     };
     ledger.close(settled, at);
-    const reached = post.release(ask.correlation_id, close_reason);
+    // The recipient's own word proves its delivery; another's does not.
+    const why = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
+    const reached = post.release(ask.correlation_id, why);
     human.closed(settled);
     events.append("ack", {
       correlation_id: ask.correlation_id,

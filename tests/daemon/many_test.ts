@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
+import { due } from "../../daemon/asks/many/store.ts";
 import { type World, world } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 
@@ -155,8 +156,25 @@ Deno.test("when its time passes, what is open is evicted once, and its asker is 
     "evicted",
   ]);
   const told = said(w, "ack").length;
+  assert.deepEqual(due(w.daemon.ground.db, Number.MAX_SAFE_INTEGER, 9), []);
   await w.beat(60);
   assert.equal(said(w, "ack").length, told);
+});
+
+Deno.test("a parent is forgotten after 30 days, unless an ask of it is open yet", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await three(w);
+  const brief = await askMany(w);
+  const lasting = await askMany(w, { to_peers: ["bob", "sam"] });
+  await w.beat(29 * 86_400);
+  await w.beat();
+  assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
+  await w.beat(86_400);
+  assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).status, 404);
+  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).state, "partial");
+  await post(w, "/ack", { correlation_id: lasting.children[1].correlation_id });
+  await w.beat();
+  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).status, 404);
 });
 
 Deno.test("a parent survives a restart, and its time runs on", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { join as pathOf } from "node:path";
 import { type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
+import { house } from "./holding.ts";
 
 /** A query that is under way, and the id of its ask. */
 async function query(w: World, more: Record<string, unknown> = {}) {
@@ -157,10 +157,12 @@ Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", asyn
   assert.deepEqual((await get(w, "/asks?state=open")).asks, []);
 });
 
-function house() {
-  const directory = Deno.makeTempDirSync();
-  return {
-    start: () => world({ db_path: pathOf(directory, "mesh.db") }),
-    [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }),
-  };
-}
+Deno.test("a query that a crash cut off is closed by the next daemon", async () => {
+  using at = house();
+  await using before = at.start();
+  await enter(before, "bob");
+  const { correlation_id } = await query(before);
+  await using w = at.startFromCrash();
+  const kept = await get(w, `/asks/${correlation_id}`);
+  assert.deepEqual([kept.close_reason, kept.outcome], ["evicted", "timed_out"]);
+});

@@ -52,9 +52,11 @@ Deno.test("a choice is answered by an option, or by a text that names one", asyn
 Deno.test("an option's own id goes before another's title", async () => {
   await using w = world();
   await enter(w, "bob");
-  const options = [{ id: "deny", title: "allow" }, { id: "allow", title: "deny" }];
-  const { ask } = await answered(w, { kind: "choice", options }, { text: "allow" });
-  assert.equal(ask.answer.option_id, "allow");
+  const options = ["Deny", "deny", "ALLOW"].map((id) => ({ id, title: "allow" }));
+  for (const [text, option_id] of [["deny", "deny"], ["Deny", "Deny"], ["allow", "ALLOW"]]) {
+    const { ask } = await answered(w, { kind: "choice", options }, { text });
+    assert.equal(ask.answer.option_id, option_id);
+  }
 });
 
 Deno.test("a message goes along with the option, and reaches the asker", async () => {
@@ -201,6 +203,16 @@ Deno.test("any surface answers; of those that name themselves, the recipient and
   for (const [from_peer, responder] of [["bob", "bob"], ["sam", "sam"], ["telegram", "sam"]]) {
     const { ask } = await answered(w, CHOICE, { option_id: "a", from_peer });
     assert.equal(ask.responder, responder);
+  }
+});
+
+Deno.test("the human's word on a peer's question is no proof that the peer has read it", async () => {
+  await using w = withHuman();
+  await join(w, "bob");
+  for (const [from_peer, state] of [["sam", "sent"], ["bob", "accepted"]]) {
+    const { ask: { correlation_id } } = await answered(w, CHOICE, { option_id: "a", from_peer });
+    const id = String(correlation_id).replace("ask", "qd");
+    assert.equal(w.daemon.delivery.held(id)?.state, state);
   }
 });
 

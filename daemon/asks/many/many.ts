@@ -7,15 +7,19 @@ import type { Asked, AskMany, Child, ManyResult } from "./contract.ts";
 import * as rows from "./store.ts";
 
 /** Parents whose children are closed in one beat, so that no beat is long. */
-const DUE_ROWS_MAX = 20;
+const DUE_ROWS_MAX = 5;
+const FORGET_ROWS_MAX = 20;
 
 export class Many {
   readonly #ground: Ground;
   readonly #asks: Asks;
+  readonly #kept_ms: number;
 
-  constructor(ground: Ground, asks: Asks) {
+  /** `kept_ms`: how long a parent is kept once all its asks are closed. */
+  constructor(ground: Ground, asks: Asks, kept_ms: number) {
     this.#ground = ground;
     this.#asks = asks;
+    this.#kept_ms = kept_ms;
   }
 
   /**
@@ -53,9 +57,12 @@ export class Many {
     return { parent_id, state, children };
   }
 
-  /** Closes what is still open of those whose time is up. */
+  /** Closes what is still open of those whose time is up, and forgets what is old. */
   beat(now: number): void {
     const { db } = this.#ground;
+    for (const { parent_id } of rows.old(db, now - this.#kept_ms, FORGET_ROWS_MAX)) {
+      db.transact(() => rows.forget(db, parent_id));
+    }
     const due = rows.due(db, now, DUE_ROWS_MAX);
     if (due.length === 0) return;
     db.transact(() => {

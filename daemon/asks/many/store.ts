@@ -34,6 +34,22 @@ export function due(db: Database, now: number, limit: number): Parent[] {
   return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
 }
 
+/** The oldest that came before `before`, unless an ask of theirs is open yet. */
+export function old(db: Database, before: number, limit: number): Parent[] {
+  return db.all(
+    Row,
+    `${PARENT} where seq in (select seq from ask_parents order by seq limit :limit)
+       and created_at < :before and not exists (
+         select 1 from messages
+         where ask_state = 'open' and messages.parent_id = ask_parents.parent_id)`,
+    { before, limit },
+  );
+}
+
+export function forget(db: Database, parent_id: string): void {
+  db.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
+}
+
 /** Its time was up, and is not up again. */
 export function done(db: Database, parent_id: string): void {
   db.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });

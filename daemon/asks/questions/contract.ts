@@ -97,7 +97,7 @@ export const queryPeer = contract({
   who: "peer",
   body: z.object({
     from_peer: Sender.default("cli"),
-    to_peer: z.string().nullable().transform(String),
+    to_peer: z.string().nullable(),
     text: Text,
     timeout_seconds: z.number().min(0).default(HOLD_SECONDS)
       .transform((seconds) => Math.min(seconds, QUERY_SECONDS_MAX)),

@@ -84,13 +84,13 @@ export class Questions {
     const { asks, attach } = this.#needs;
     return db.transact(() => {
       const ask = asks.mustGet(correlation_id);
-      const responder = this.#responder(ask, from_peer);
+      const { responder, elsewhere } = this.#responder(ask, from_peer);
       if (!ask.question) throw new Problem("not_a_question", { correlation_id });
       if (ask.state === "closed") throw closed(ask);
       const answer = toAnswer(ask.question, said);
       const reply = replyOf(answer);
       const close_reason = asks.endings.settle(ask, "answered", {
-        ...{ responder, reply, answer, attachments: attach(ids), ...manner },
+        ...{ responder, elsewhere, reply, answer, attachments: attach(ids), ...manner },
       });
       return { close_reason, outcome: answer.outcome };
     });
@@ -119,6 +119,7 @@ export class Questions {
     const until = clock.now() + timeout_seconds * 1000;
     const asked = db.transact(() => {
       this.#refuseAtTheEnd();
+      if (to_peer === null) throw new Problem("unknown_peer", { peer: "null" });
       const caller = this.#needs.directory.sender(from_peer, { circle });
       const to = this.#needs.directory.target(to_peer, { circle, caller });
       if (isOffline(to)) return { to, id: undefined };
@@ -198,10 +199,11 @@ export class Questions {
   }
 
   /** Whoever names itself has to be the recipient, or the human. */
-  #responder(ask: Ask, from_peer: string | undefined): string {
-    if (from_peer === undefined) return ask.to_peer_name;
+  #responder(ask: Ask, from_peer: string | undefined) {
+    if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#needs.directory.sender(from_peer);
-    if (peer_id === ask.to_peer_id || role === "human") return name;
+    const elsewhere = peer_id !== ask.to_peer_id;
+    if (!elsewhere || role === "human") return { responder: name, elsewhere };
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
