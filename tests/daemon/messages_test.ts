@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../daemon/delivery/messages/words.ts";
+import { z } from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post } from "./cast.ts";
@@ -83,7 +85,9 @@ Deno.test("a search needs all of its words, in any order, without regard to case
   assert.deepEqual(await hits('"blocked is"'), []);
   assert.equal((await hits("block*")).length, 1);
   assert.equal((await hits("block")).length, 0);
-  assert.equal((await hits('"port is bl"*')).length, 1);
+  assert.equal((await hits('"port is blo"*')).length, 1);
+  assert.equal((await hits("bl*")).length, 0, "a beginning has three letters");
+  assert.equal((await hits("api ".repeat(32) + "nowhere")).length, 2, "the first 32 words count");
   assert.equal((await hits("api nowhere")).length, 0);
   assert.equal((await hits("!!! ???")).length, 0);
   assert.equal((await hits("api !!!")).length, 2);
@@ -299,4 +303,42 @@ Deno.test("a page of long texts ends early, and its cursor goes on", async () =>
   assert.equal(first.messages.length, 8);
   const second = await page(w, { limit: "20", cursor: first.next ?? "" });
   assert.deepEqual([second.messages.length, second.next], [4, null]);
+});
+
+Deno.test("a database from before there was a search is filled by the heart, replies and all", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  try {
+    {
+      await using w = world(shared);
+      await enter(w, "bob");
+      const correlation_id = await ask(w, "ada", "bob", "Which plum?");
+      await post(w, "/ack", { correlation_id, message: "The damson" });
+      for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
+    }
+    const before = new DatabaseSync(shared.db_path);
+    before.exec("drop table message_words; drop table word_marks; pragma user_version = 1");
+    before.close();
+    await using w = world(shared);
+    assert.deepEqual(await texts(w, { q: "damson" }), []);
+    await w.beat();
+    assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
+    for (let beats = 0; beats < 3; beats++) await w.beat();
+    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("a beat that finds nothing new writes nothing", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob");
+  await w.beat();
+  await w.beat();
+  const { db } = w.daemon.ground;
+  const changes = () => db.get(z.object({ n: z.number() }), "select total_changes() as n")?.n;
+  const before = changes();
+  await w.beat();
+  assert.equal(changes(), before);
 });
