@@ -113,12 +113,6 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 }
 
-/** Refuses one part of a request that its schema alone could not judge. */
-export function invalidQuery(path: string, message: string): Problem<"invalid_request"> {
-  const summary = `${path}: ${message}`;
-  return new Problem("invalid_request", { summary, issues: [{ path, message }] });
-}
-
 export function isProblem<C extends ProblemCode>(fault: unknown, code: C): fault is Problem<C> {
   return fault instanceof Problem && fault.code === code;
 }
