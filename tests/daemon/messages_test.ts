@@ -344,3 +344,36 @@ Deno.test("a beat that finds nothing new writes nothing", async () => {
   await w.beat();
   assert.equal(changes(), before);
 });
+
+/** Fills the ledger and its words with notes of one kind, as years of use would. */
+function fill(w: World, count: number): void {
+  const { db } = w.daemon.ground;
+  db.transactNow(() => {
+    db.run(
+      `insert into messages (seq, ident, kind, from_peer_name, to_peer_id, to_peer_name, text,
+         attachments, voice, traceparent, state, created_at, accepted_at)
+       with recursive number (n) as (select 1 union all select n + 1 from number where n < :count)
+       select n + last.seq, printf('%012x', n + last.seq), kind, 'ada', to_peer_id, to_peer_name,
+         'plum', attachments, voice, traceparent, 'accepted', created_at, created_at
+       from number, (select * from messages order by seq desc limit 1) as last`,
+      { count },
+    );
+    db.run(`insert or replace into message_words (rowid, text) select seq, text from messages`);
+  });
+}
+
+Deno.test("who said little among very much is found by going on, in bounded steps", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "eve", "bob", "plum of eve");
+  fill(w, 45_000);
+  for (const query of [{ peer: "eve" }, { peer: "eve", q: "plum" }]) {
+    const first = await page(w, query);
+    assert.deepEqual([first.messages, typeof first.next], [[], "string"]);
+    const second = await page(w, { ...query, cursor: first.next ?? "" });
+    assert.deepEqual(second.messages.map(({ text }) => text), ["plum of eve"]);
+    assert.equal(second.next, null);
+  }
+  const since = new Date(w.clock.now() - 1000).toISOString();
+  assert.equal((await page(w, { peer: "eve", since })).messages.length, 0);
+});
