@@ -53,6 +53,9 @@ async function doctor({ daemon, terminal, clock }: Session, words: Words): Promi
   }
   showState(terminal, daemon.url, { health, answer, peers: by_status });
   showWaiting(terminal, waiting, clock);
+  if ((counts["queued"] ?? 0) > Number(WAITING_MAX)) {
+    print(terminal, ink("dim", `Of the newest ${WAITING_MAX} that wait.`));
+  }
   if (words.flag("audit")) showAudit(terminal, answer);
   else if (unaccounted.length > 0) {
     print(terminal, ink("red", `${unaccounted.length} not accounted for: mesh doctor --audit`));

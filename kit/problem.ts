@@ -139,12 +139,6 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 }
 
-/** Refuses one part of a request that its schema alone could not judge. */
-export function invalidQuery(path: string, message: string): Problem<"invalid_request"> {
-  const summary = `${path}: ${message}`;
-  return new Problem("invalid_request", { summary, issues: [{ path, message }] });
-}
-
 /** The code as callers see it. */
 export function saidOf(code: ProblemCode): string {
   return PROBLEMS[code].said || code;

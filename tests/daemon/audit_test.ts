@@ -183,3 +183,23 @@ Deno.test("a trace names every failure as one: expired, dropped, failed, unprove
   await post(w, "/decline", { correlation_id: declined, reason: "No" });
   assert.deepEqual((await trace(w, declined)).at(-1), ["closed", "ok", "declined"]);
 });
+
+Deno.test("what is sent again to a socket is sent, not for ever under way", async () => {
+  await using w = world();
+  const bob = await joinWithReceipts(w, "bob");
+  const { delivery_id } = await notify(w, "ada", "bob");
+  await w.clock.settle();
+  const { peer_id } = w.daemon.directory.find("bob");
+  await bob.drop();
+  await w.clock.advance(5000);
+  await joinWithReceipts(w, "bob", { peer_id });
+  await w.clock.settle();
+  assert.equal(await stateOf(w, delivery_id), "sent");
+  const { stages } = await get(w, `/traces/${delivery_id}`);
+  const [tried, sent] = ["attempting", "sent"].map((name) =>
+    stages.find(({ stage }: { stage: string }) => stage === name)?.ts
+  );
+  assert.equal(sent, tried, "the trace tells of the last time");
+  await w.beat(300);
+  assert.deepEqual((await audit(w)).unaccounted, []);
+});

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../daemon/delivery/messages/words.ts";
+import { z } from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post } from "./cast.ts";
@@ -83,7 +85,9 @@ Deno.test("a search needs all of its words, in any order, without regard to case
   assert.deepEqual(await hits('"blocked is"'), []);
   assert.equal((await hits("block*")).length, 1);
   assert.equal((await hits("block")).length, 0);
-  assert.equal((await hits('"port is bl"*')).length, 1);
+  assert.equal((await hits('"port is blo"*')).length, 1);
+  assert.equal((await hits("bl*")).length, 0, "a beginning has three letters");
+  assert.equal((await hits("api ".repeat(32) + "nowhere")).length, 2, "the first 32 words count");
   assert.equal((await hits("api nowhere")).length, 0);
   assert.equal((await hits("!!! ???")).length, 0);
   assert.equal((await hits("api !!!")).length, 2);
@@ -299,4 +303,77 @@ Deno.test("a page of long texts ends early, and its cursor goes on", async () =>
   assert.equal(first.messages.length, 8);
   const second = await page(w, { limit: "20", cursor: first.next ?? "" });
   assert.deepEqual([second.messages.length, second.next], [4, null]);
+});
+
+Deno.test("a database from before there was a search is filled by the heart, replies and all", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  try {
+    {
+      await using w = world(shared);
+      await enter(w, "bob");
+      const correlation_id = await ask(w, "ada", "bob", "Which plum?");
+      await post(w, "/ack", { correlation_id, message: "The damson" });
+      for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
+    }
+    const before = new DatabaseSync(shared.db_path);
+    before.exec(
+      "insert into message_words (message_words) values ('delete-all'); delete from word_marks",
+    );
+    before.close();
+    await using w = world(shared);
+    assert.deepEqual(await texts(w, { q: "damson" }), []);
+    await w.beat();
+    assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
+    for (let beats = 0; beats < 3; beats++) await w.beat();
+    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("a beat that finds nothing new writes nothing", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob");
+  await w.beat();
+  await w.beat();
+  const { db } = w.daemon.ground;
+  const changes = () => db.get(z.object({ n: z.number() }), "select total_changes() as n")?.n;
+  const before = changes();
+  await w.beat();
+  assert.equal(changes(), before);
+});
+
+/** Fills the ledger and its words with notes of one kind, as years of use would. */
+function fill(w: World, count: number): void {
+  const { db } = w.daemon.ground;
+  db.transactNow(() => {
+    db.run(
+      `insert into messages (seq, ident, kind, from_peer_name, to_peer_id, to_peer_name, text,
+         attachments, voice, traceparent, state, created_at, accepted_at)
+       with recursive number (n) as (select 1 union all select n + 1 from number where n < :count)
+       select n + last.seq, printf('%012x', n + last.seq), kind, 'ada', to_peer_id, to_peer_name,
+         'plum', attachments, voice, traceparent, 'accepted', created_at, created_at
+       from number, (select * from messages order by seq desc limit 1) as last`,
+      { count },
+    );
+    db.run(`insert or replace into message_words (rowid, text) select seq, text from messages`);
+  });
+}
+
+Deno.test("who said little among very much is found by going on, in bounded steps", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "eve", "bob", "plum of eve");
+  fill(w, 45_000);
+  for (const query of [{ peer: "eve" }, { peer: "eve", q: "plum" }]) {
+    const first = await page(w, query);
+    assert.deepEqual([first.messages, typeof first.next], [[], "string"]);
+    const second = await page(w, { ...query, cursor: first.next ?? "" });
+    assert.deepEqual(second.messages.map(({ text }) => text), ["plum of eve"]);
+    assert.equal(second.next, null);
+  }
+  const since = new Date(w.clock.now() - 1000).toISOString();
+  assert.equal((await page(w, { peer: "eve", since })).messages.length, 0);
 });

@@ -145,6 +145,7 @@ class Storm implements AsyncDisposable {
       const peer = daemon.directory.resolve(to_peer_id);
       assert.ok(peer.addressable && peer.status !== "retired", "Queued for one who takes none");
     }
+    assert.deepEqual(daemon.delivery.audit().unaccounted, []);
     this.#checkEvents();
     this.#checkOrder();
     assert.deepEqual(this.w.logged, []);

@@ -11,15 +11,18 @@ const NAMED_MAX = 100;
 /** A rung is done with a message long before, and the heart with one that is past its time. */
 const STUCK_MS = 120_000;
 
+/** Newest first. What is queued is read off its index: it may be little, and long ago. */
 export function deliveries(
   db: Database,
   filter: { peer_id: string | null; state: string | null; limit: number },
 ): Held[] {
+  const [state, order] = filter.state === "queued"
+    ? ["state = 'queued'", "+seq"]
+    : ["(:state is null or state = :state)", "seq"];
   return db.all(
     HeldRow,
-    `${HELD} where (:peer_id is null or to_peer_id = :peer_id)
-       and (:state is null or state = :state)
-     order by seq desc limit :limit`,
+    `${HELD} where (:peer_id is null or to_peer_id = :peer_id) and ${state}
+     order by ${order} desc limit :limit`,
     filter,
   );
 }

@@ -139,11 +139,11 @@ export function written(db: Database, seq: number, at: number, reason: string | 
   );
 }
 
-/** A frame went out; a receipt that was faster stands. */
+/** A frame went out, the first time or again; a receipt that was faster stands. */
 export function writtenOnce(db: Database, seq: number, at: number): number {
   return db.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
-     where seq = :seq and sent_at is null`,
+     where seq = :seq and (sent_at is null or state = 'attempting')`,
     { seq, at },
   );
 }

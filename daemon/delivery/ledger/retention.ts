@@ -7,7 +7,7 @@ import * as ledger from "./ledger.ts";
 import { forgetNotes } from "./stages.ts";
 
 /** Messages that one beat looks at. */
-const BEAT_ROWS_MAX = 200;
+const BEAT_ROWS_MAX = 100;
 /** Between two walks through what is kept, when one has come to its end. */
 const REST_MS = 60_000;
 

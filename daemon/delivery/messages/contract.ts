@@ -47,8 +47,9 @@ const QueryInstant = z.string().meta({ format: "date-time" })
 
 /**
  * `q`: every word must be in the text or in the reply, in any order; `"two words"` in quotes are
- * looked for as they stand, `deplo*` finds what begins so. Case and accents do not matter, and no
- * other sign has a meaning. What was said in the last second may not be found yet.
+ * looked for as they stand, `deplo*` finds what begins so (from three letters on). Case and accents
+ * do not matter, no other sign has a meaning, and of more than 32 words the first count. What was
+ * said in the last second may not be found yet.
  * `peer`: one that took part, as sender or recipient, by name or id; also the name of a sender that
  * is not registered. `with`: the other side. `since` is the first instant, `until` the first after.
  * Without a `kind`, an `inbox_item` is left out: it repeats what was said to the human.

@@ -5,8 +5,8 @@ import * as ledger from "../ledger/ledger.ts";
 import type { Marks } from "./store.ts";
 import * as rows from "./store.ts";
 
-/** A step is one turn's work: about 3 ms. */
-const STEP_ROWS = 100;
+/** A step is one turn's work, which all that comes in meanwhile waits for: 1 to 2 ms. */
+const STEP_ROWS = 40;
 /** What a beat feeds in any case, and how long it goes on beyond that: a tenth of a core. */
 const BEAT_ROWS = 2000;
 const BEAT_MS_MAX = 100;

@@ -1,7 +1,8 @@
 /** The desk of everything said: pages through it, searches it, and forgets what is old and done. */
 
+import { z } from "zod";
 import type { Ground } from "kit/ground.ts";
-import { invalidQuery, isProblem, Problem } from "kit/problem.ts";
+import { invalidRequest, isProblem, Problem } from "kit/problem.ts";
 import type { Numbers } from "../../numbers.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { Retention, type RetentionLimits } from "../ledger/retention.ts";
@@ -134,8 +135,10 @@ export class Messages {
     const last = ledger.lastSeq(this.#ground.db);
     if (cursor === undefined) return last + 1;
     const seq = this.#needs.numbers.seq(cursor);
-    if (seq === null || seq > last) throw invalidQuery("cursor", "Not a cursor that was given");
-    return seq;
+    if (seq !== null && seq <= last) return seq;
+    const message = "Not a cursor that was given";
+    const issue = { code: "custom" as const, path: ["cursor"], message, input: cursor };
+    throw invalidRequest(new z.ZodError([issue]));
   }
 
   #side(argument: string | undefined): Side | null {
