@@ -11,6 +11,7 @@ import { Database } from "kit/sqlite.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import type { Router } from "./asks/routing/router.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
@@ -44,6 +45,7 @@ import {
   openMcp,
   openNotes,
   openPeers,
+  openRouter,
 } from "./wiring.ts";
 
 const BEAT_MS = 1000;
@@ -83,6 +85,7 @@ export class Daemon implements AsyncDisposable {
   readonly notes: Notes;
   readonly courier: Courier;
   readonly asks: Asks;
+  readonly router: Router | undefined;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -123,6 +126,7 @@ export class Daemon implements AsyncDisposable {
     this.drains = openDrains(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
+    this.router = openRouter(this);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.gate = openGate(this);

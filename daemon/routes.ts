@@ -33,6 +33,7 @@ export function routesOf(daemon: Daemon): Route[] {
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
+      router: daemon.router,
     }),
     ...deliveryRoutes(daemon, {
       provenHuman,

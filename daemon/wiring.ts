@@ -4,11 +4,13 @@ import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import { Router } from "./asks/routing/router.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { frame } from "./delivery/ladder/framing.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
+import * as load from "./delivery/ledger/load.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
@@ -130,6 +132,45 @@ export function openAsks(house: Daemon): Asks {
       pull: (correlation_id) => ledger.pull(db, correlation_id),
       page: (filter) => ledger.asks(db, filter),
     },
+  });
+}
+
+/** Under `routing.strategy: static` there is none. */
+export function openRouter(house: Daemon): Router | undefined {
+  const { config, ground: { clock, db } } = house;
+  const arm = config["routing.strategy"];
+  if (arm === "static") return undefined;
+  const needs = {
+    asks: house.asks,
+    directory: house.directory,
+    ending: house.ending,
+    live: () => {
+      const open = load.openByPeer(db), now = clock.now();
+      return peerRows.alive(db).filter(({ addressable, initiator }) =>
+        addressable && initiator !== "system"
+      ).map((peer) => ({
+        peer_id: peer.peer_id,
+        name: peer.name,
+        circle: peer.circle,
+        backend: peer.backend,
+        role: peer.role,
+        status: peer.status,
+        turn_state: peer.turn_state,
+        path: peer.path,
+        description: peer.description,
+        description_age_seconds: peer.described_at && (now - peer.described_at) / 1000,
+        open_asks: open.get(peer.peer_id) ?? 0,
+        last_delivery_at: peer.last_delivery_at,
+      }));
+    },
+    answers: () => load.lastReplies(db),
+  };
+  return new Router(house.ground, needs, {
+    arm,
+    min_confidence: config["routing.min_confidence"],
+    allow_service_targets: config["routing.allow_service_targets"],
+    endpoint: config["routing.webhook"],
+    description_ttl_seconds: config["daemon.description_ttl_seconds"],
   });
 }
 

@@ -47,7 +47,9 @@ const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosnif
  */
 export function route<C extends Contract>(
   contract: C,
-  handle: (input: Input<C>) => Answer<C> | Promise<Answer<C>> | (() => Answer<C>),
+  handle: (
+    input: Input<C>,
+  ) => Answer<C> | Promise<Answer<C> | (() => Answer<C>)> | (() => Answer<C>),
 ): Route {
   return {
     contract,

@@ -14,6 +14,7 @@ import {
 } from "./contract.ts";
 import { Endings, type HumanDoor, type Post } from "./endings.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
+import type { Routing } from "./routing/contract.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */
 const EVICT_ROWS_MAX = 200;
@@ -72,6 +73,8 @@ export interface Manner {
   /** The request came through a proven human door (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
+  /** How its recipient was found, where it named none. */
+  readonly routing?: Routing;
 }
 
 export class Asks {
@@ -112,7 +115,7 @@ export class Asks {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
           parent_id: null,
-          routing: null,
+          routing: manner.routing ?? null,
         },
       });
       events.append("ask", {

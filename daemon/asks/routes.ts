@@ -5,6 +5,8 @@ import { type Caller, type Route, route } from "kit/route.ts";
 import { Traceparent } from "../delivery/contract.ts";
 import type { Asks } from "./asks.ts";
 import * as contracts from "./contract.ts";
+import type { Router } from "./routing/router.ts";
+import { openRoutedAsk, toOpened } from "./routing/routes.ts";
 
 const PAGE_ROWS = 100;
 
@@ -16,6 +18,8 @@ export interface AskDoors {
   onPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string; name: string };
   /** The id of a registered peer. */
   findId(argument: string): string;
+  /** Who picks the recipients of asks that name none; undefined under `routing.strategy: static`. */
+  readonly router: Router | undefined;
 }
 
 export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
@@ -24,18 +28,10 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
     traceparent: Traceparent.parse(headers.get("traceparent")),
   });
   return [
-    route(contracts.openAsk, ({ body, caller, headers }) => {
-      const { ticket, to, inbox } = asks.open(body, manner(caller, headers));
-      const id = ticket?.message.correlation_id ?? null;
-      return () => ({
-        correlation_id: id,
-        trace_id: id,
-        to_peer_id: to.peer_id,
-        to_peer_name: to.name,
-        delivery_state: ticket?.state ?? null,
-        ...(inbox && { inbox }),
-      });
-    }),
+    doors.router ? openRoutedAsk(asks, doors.router, manner) : route(
+      contracts.openAsk,
+      ({ body, caller, headers }) => toOpened(asks.open(body, manner(caller, headers))),
+    ),
     route(contracts.listAsks, ({ query }) =>
       asks.page({
         state: query.state ?? null,

@@ -20,7 +20,8 @@ export function traceOf({ db }: Ground, trace_id: string): Trace {
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,
   }));
-  const stages = inOrder(steps(message), unusual);
+  const routing = message.kind === "ask" ? ledger.ask(db, trace_id)?.routing : null;
+  const stages = inOrder(steps(message, routing ? routeOf(routing) : null), unusual);
   return {
     trace_id,
     kind: message.kind,
@@ -39,7 +40,13 @@ function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
-function steps(message: Held): Told[] {
+/** How a recipient was found that the ask did not name: who said so, how sure, what went wrong. */
+function routeOf({ arm, routed_to, confidence, fallback_reason }: Record<string, unknown>): string {
+  const instead = fallback_reason ? `${fallback_reason}, so that the fallback ` : "";
+  return `${arm} (${confidence}): ${instead}${routed_to}`;
+}
+
+function steps(message: Held, route: string | null): Told[] {
   const { state, rung, reason } = message;
   const at = (stage: string, ts: number | null, detail: string | null = null): Told[] =>
     ts === null ? [] : [{
@@ -57,6 +64,7 @@ function steps(message: Held): Told[] {
   return [
     ...at("created", message.created_at),
     ...at("resolved", message.created_at, message.to_peer_name),
+    ...at("routed", route === null ? null : message.created_at, route),
     ...at("queued", message.created_at, state === "queued" ? reason : null),
     ...at("attempting", message.attempted_at, rung),
     ...at("sent", message.sent_at, state === "sent" ? reason : null),
