@@ -13,6 +13,9 @@ const flag = z.boolean().describe("true or false");
 const secret = (least: number) =>
   z.string().min(least).transform((text) => new Secret(text))
     .describe(`a secret of at least ${least} characters`);
+/** `0.50` in the environment is a text, as a number would have been written without the zero. */
+const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
+  .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const words = z.array(z.string().min(1)).describe("a list of words");
 
 // deno-fmt-ignore
@@ -29,11 +32,11 @@ export const SETTINGS = {
   "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
+  "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
   "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
-  "routing.min_confidence":           z.number().min(0).max(1).describe("a number, 0 to 1")  .default(0),
+  "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
-  "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;

@@ -23,10 +23,14 @@ export const Routing = z.object({
 }).meta({ id: "Routing" });
 export type Routing = z.output<typeof Routing>;
 
-/** What an arm said: a peer by name or id, or why there is none. */
+/** What an arm said: a peer by name or id and how sure it is, or why there is none. */
 export type Choice =
   | { readonly peer: string; readonly confidence: number }
-  | { readonly failure: Failure };
+  | { readonly peer: null; readonly confidence: 0; readonly failure: Failure };
+
+export function nobody(failure: Failure): Choice {
+  return { peer: null, confidence: 0, failure };
+}
 
 /** A peer that an arm may pick, as far as a choice may rest on it. */
 export interface Candidate {

@@ -3,7 +3,7 @@
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { tryJson } from "kit/text.ts";
-import { type Candidate, type Choice, EndpointAnswer, type Failure } from "./contract.ts";
+import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
 
 /** How long the endpoint may think, its answer's last byte included. */
 export const ENDPOINT_MS_MAX = 5000;
@@ -25,7 +25,7 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** What the endpoint says; redirects are not followed, and an answer has a bound in time and size. */
+/** What the endpoint says. No redirect is followed; its answer is bounded in time and size. */
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,
@@ -36,7 +36,7 @@ export async function askEndpoint(
   clock.sleep(ENDPOINT_MS_MAX, over).then(() => late.abort(), () => undefined);
   const fail = (failure: Failure, why: unknown): Choice => {
     log.warn("The routing endpoint picked nobody", { failure, why });
-    return { failure };
+    return nobody(failure);
   };
   try {
     const response = await fetch(url, {

@@ -1,6 +1,6 @@
 /** The arm `least_busy`: idle peers first, then those with the fewest open asks (contract 3). */
 
-import type { Candidate, Choice } from "./contract.ts";
+import { type Candidate, type Choice, nobody } from "./contract.ts";
 
 /** How sure one is of a peer that is not known to be idle, before its asks are counted. */
 const NOT_IDLE = 0.5;
@@ -8,7 +8,7 @@ const NOT_IDLE = 0.5;
 /** The first in the order of `byLoad`: 1, or 0.5 when not idle, divided by its open asks and one. */
 export function leastBusy(candidates: readonly Candidate[]): Choice {
   const [first] = candidates.toSorted(byLoad);
-  if (!first) return { failure: "no_candidate" };
+  if (!first) return nobody("no_candidate");
   const confidence = (isIdle(first) ? 1 : NOT_IDLE) / (first.open_asks + 1);
   return { peer: first.peer_id, confidence };
 }

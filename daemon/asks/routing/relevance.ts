@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import type { Log } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
-import type { Candidate, Choice } from "./contract.ts";
+import { type Candidate, type Choice, nobody } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
 
 /** Words of an ask that are looked for; the first ones say best what it is about. */
@@ -59,12 +59,12 @@ const Hit = z.object({ hit: z.literal(1) });
 export function mostRelevant(text: string, known: Known, log: Log): Choice {
   const words = wordsOf(text);
   const snippets = known.candidates.flatMap((candidate) => snippetsOf(candidate, known));
-  if (words.length === 0 || snippets.length === 0) return { failure: "no_candidate" };
+  if (words.length === 0 || snippets.length === 0) return nobody("no_candidate");
   using index = indexOf(snippets, log);
   const scores = scoresOf(index, words);
   const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
   const [best] = known.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
-  if (!best || score(best) === 0) return { failure: "no_candidate" };
+  if (!best || score(best) === 0) return nobody("no_candidate");
   const all = [...scores.values()].reduce((sum, one) => sum + one, 0);
   const hits = words.filter((word) => knows(index, best.peer_id, word));
   const confidence = score(best) / all * Math.sqrt(hits.length / words.length);

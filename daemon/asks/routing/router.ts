@@ -136,23 +136,29 @@ export class Router {
     return choice;
   }
 
+  /** To the pick, if it is good enough and may be asked; else to the fallback. */
   #deliver(errand: Errand, choice: Choice) {
     const { arm, min_confidence } = this.#options;
     const { fallback_to } = errand.body;
-    const picked = "failure" in choice ? { confidence: 0 } : choice;
-    let failure: Failure = "failure" in choice ? choice.failure : "low_confidence";
-    if (!("failure" in choice) && choice.confidence >= min_confidence) {
-      try {
-        return this.#open(errand, choice.peer, { confidence: choice.confidence, failure: null });
-      } catch (fault) {
-        if (!(fault instanceof Problem) || !REFUSALS.has(fault.code)) throw fault;
-        failure = "refused";
-      }
-    }
+    const { confidence } = choice;
+    const unsure = confidence < min_confidence;
+    const opened = choice.peer === null || unsure ? undefined : this.#tryPick(errand, choice);
+    if (opened) return opened;
+    const failure = choice.peer === null ? choice.failure : unsure ? "low_confidence" : "refused";
     if (fallback_to === undefined) {
       throw new Problem("router_unavailable", { arm, reason: failure });
     }
-    return this.#open(errand, fallback_to, { confidence: picked.confidence, failure });
+    return this.#open(errand, fallback_to, { confidence, failure });
+  }
+
+  /** Undefined when this recipient, and not the ask, is refused: nothing of it is left behind. */
+  #tryPick(errand: Errand, { peer, confidence }: { peer: string; confidence: number }) {
+    try {
+      return this.#open(errand, peer, { confidence, failure: null });
+    } catch (fault) {
+      if (fault instanceof Problem && REFUSALS.has(fault.code)) return undefined;
+      throw fault;
+    }
   }
 
   /** Opens the ask as if it had named this peer, and says how it came to it. */
@@ -175,7 +181,7 @@ export class Router {
     return { ...opened, routing };
   }
 
-  /** A recipient that may be delivered to: as if it were named, and of a role that may be picked. */
+  /** A recipient as good as a named one, and of a role that may be picked. */
   #authorize(argument: string, { scope }: Errand): Address {
     const found = this.#needs.directory.target(argument, scope);
     if (EXCLUDED.includes(found.role) && !this.#options.allow_service_targets) {
