@@ -1,6 +1,7 @@
 /** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
 
 import assert from "node:assert/strict";
+import { countingIds, FakeClock } from "kit/clock.ts";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { type World, world } from "../world.ts";
@@ -315,4 +316,22 @@ Deno.test("a strategy that is unknown, or lacks what it needs, stops the start w
     [{ "routing.arm": "webhook" },                     /routing\.arm: unknown key/],
   ];
   for (const [settings, complaint] of wrong) assert.throws(start(settings), complaint);
+});
+
+Deno.test("how an ask was routed is still known after a restart", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds(), db_path: `${directory}/mesh.db` };
+  const settings = { "routing.strategy": "least_busy" };
+  try {
+    const before = world({ ...shared, settings });
+    await enter(before, "bob");
+    const { correlation_id, routing } = await route(before);
+    await before[Symbol.asyncDispose]();
+    await using after = world({ ...shared });
+    const record = await after.call(getAsk, { params: { id: correlation_id } });
+    assert.deepEqual([record.state, record.routing], ["open", routing]);
+    assert.equal((await route(after)).error, "no_target");
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
 });
