@@ -145,7 +145,7 @@ export function openRouter(house: Daemon): Router | undefined {
     directory: house.directory,
     ending: house.ending,
     live: () => {
-      const open = load.openByPeer(db), now = clock.now();
+      const open = load.openByPeer(db), closed = load.lastClosed(db), now = clock.now();
       return peerRows.alive(db).filter(({ addressable, initiator }) =>
         addressable && initiator !== "system"
       ).map((peer) => ({
@@ -160,7 +160,7 @@ export function openRouter(house: Daemon): Router | undefined {
         description: peer.description,
         description_age_seconds: peer.described_at && (now - peer.described_at) / 1000,
         open_asks: open.get(peer.peer_id) ?? 0,
-        last_delivery_at: peer.last_delivery_at,
+        last_closed_at: closed.get(peer.peer_id) ?? null,
       }));
     },
     answers: () => load.lastReplies(db),

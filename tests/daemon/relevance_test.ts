@@ -18,7 +18,8 @@ function describe(w: World, name: string, description: string) {
 
 Deno.test("the peer whose description matches best is asked, in whatever form its words come", async () => {
   await using w = knowingWorld();
-  for (const name of ["bob", "eve", "zoe"]) await enter(w, name);
+  for (const name of ["bob", "eve", "zoe", "max"]) await enter(w, name);
+  await describe(w, "max", "I could help you with this and that, and what it is about");
   await describe(w, "bob", "Payments and billing: Stripe webhooks, invoices");
   await describe(w, "eve", "Search index and ranking");
   await describe(w, "zoe", "Postgres migrations, schema of the database");
@@ -28,6 +29,8 @@ Deno.test("the peer whose description matches best is asked, in whatever form it
     ["INVOICES, please: which ones are late?",              "bob"],
     ["Can you migrate the database to the new schema?",     "zoe"],
     ["Ranking is off since the index was rebuilt",          "eve"],
+    ["Migrate?",                                            "zoe"],
+    ["Could you help me with this about the invoice?",      "bob"],
   ] as const;
   for (const [text, expected] of asks) {
     const { routing } = await route(w, text);
@@ -91,6 +94,23 @@ Deno.test("the folder of a peer's project speaks for it", async () => {
   assert.equal((await route(w, "search results are empty")).routing.routed_to, "eve");
 });
 
+Deno.test("a folder above the project speaks, too, but not as loud", async () => {
+  await using w = knowingWorld();
+  await enter(w, "bob", { path: "/search/x" });
+  await enter(w, "eve", { path: "/home/sam/code/of/the/long/winding/road/search" });
+  assert.equal((await route(w, "search")).routing.routed_to, "eve");
+  assert.equal((await route(w, "winding")).routing.routed_to, "eve");
+});
+
+Deno.test("of few peers, the one that knows most is asked, not the one that knows a rare word", async () => {
+  await using w = knowingWorld();
+  await enter(w, "bob", { path: "/work/billing" });
+  await enter(w, "eve", { path: "/work/search" });
+  await describe(w, "bob", "billing");
+  await describe(w, "eve", "check of results");
+  assert.equal((await route(w, "check billing")).routing.routed_to, "bob");
+});
+
 Deno.test("a peer that answered such a question before is asked again", async () => {
   await using w = knowingWorld();
   await enter(w, "bob");
@@ -104,6 +124,7 @@ Deno.test("a peer that answered such a question before is asked again", async ()
   await post(w, "/decline", { correlation_id: second, reason: "No idea of kubernetes, go away" });
   const { routing } = await route(w, "How is the Kubernetes ingress set up?");
   assert.equal(routing.routed_to, "eve");
+  assert.equal((await route(w, "Any idea?")).reason, "no_candidate");
 });
 
 Deno.test("a stale description still speaks, but a fresh one speaks louder", async () => {
@@ -115,6 +136,7 @@ Deno.test("a stale description still speaks, but a fresh one speaks louder", asy
   assert.equal((await get(w, "/peers/bob")).description, null);
   assert.equal((await route(w, "billing?")).routing.routed_to, "bob");
   await describe(w, "eve", "billing of today");
+  for (let at = 0; at < 3; at++) await ask(w, "ada", "eve");
   assert.equal((await route(w, "billing?")).routing.routed_to, "eve");
 });
 
@@ -145,6 +167,7 @@ Deno.test("what is asked is looked for as words, whatever query it spells", asyn
   const words = Array.from({ length: 5000 }, (_, at) => `word${at}`).join(" ");
   assert.equal((await route(w, words)).reason, "no_candidate");
   assert.equal((await route(w, `billing ${words}`)).status, 200);
+  assert.equal((await route(w, `${words} billing`)).reason, "no_candidate");
 });
 
 Deno.test("a crowd with a long history is searched through at once", async () => {

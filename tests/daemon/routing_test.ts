@@ -110,6 +110,20 @@ Deno.test("the idle come first, then who has the fewest open asks, and work goes
   assert.deepEqual(picks.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
 });
 
+Deno.test("of two that are free, the one is asked whose last ask was closed the longest ago", async () => {
+  await using w = busyWorld();
+  for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });
+  const picks = [];
+  for (let turn = 0; turn < 6; turn++) {
+    const { correlation_id, routing } = await route(w);
+    picks.push(routing.routed_to);
+    await w.clock.advance(1000);
+    await post(w, "/ack", { correlation_id });
+  }
+  assert.deepEqual(picks.slice(0, 3).toSorted(), ["bob", "eve", "zoe"]);
+  assert.deepEqual(picks.slice(3), picks.slice(0, 3));
+});
+
 Deno.test("asks that come at once do not all see the same peer as free", async () => {
   await using w = busyWorld();
   for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });

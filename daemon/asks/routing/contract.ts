@@ -46,8 +46,8 @@ export interface Candidate {
   readonly description: string | null;
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
-  /** Milliseconds; null before the first. */
-  readonly last_delivery_at: number | null;
+  /** When the last ask to it was closed, in milliseconds; null when that is long ago, or never was. */
+  readonly last_closed_at: number | null;
 }
 
 const REASON_MAX = 1000;

@@ -15,7 +15,7 @@ export interface EndpointQuestion {
   readonly from_peer: string;
   readonly from_peer_id: string | null;
   readonly circle: string | null;
-  readonly candidates: readonly Omit<Candidate, "last_delivery_at">[];
+  readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
 }
 
 interface Asking {

@@ -15,13 +15,13 @@ export function leastBusy(candidates: readonly Candidate[]): Choice {
 
 /**
  * Who is an agent before who is not, idle ones, fewest open asks; among equals the one that was
- * sent something the longest ago, so that work goes round.
+ * done with its last ask the longest ago, so that work goes round.
  */
 export function byLoad(a: Candidate, b: Candidate): number {
   return Number(isAside(a)) - Number(isAside(b)) ||
     Number(isIdle(b)) - Number(isIdle(a)) ||
     a.open_asks - b.open_asks ||
-    (a.last_delivery_at ?? 0) - (b.last_delivery_at ?? 0) ||
+    (a.last_closed_at ?? 0) - (b.last_closed_at ?? 0) ||
     (a.peer_id < b.peer_id ? -1 : 1);
 }
 

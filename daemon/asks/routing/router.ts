@@ -116,7 +116,7 @@ export class Router {
     const { clock, db, log } = this.#ground;
     const { ending } = this.#needs;
     const candidates = this.#candidates(caller, scope)
-      .map(({ last_delivery_at: _, ...candidate }) => candidate);
+      .map(({ last_closed_at: _, ...candidate }) => candidate);
     const question = {
       text: body.text,
       from_peer: caller.name,

@@ -15,9 +15,24 @@ export function openByPeer(db: Database): Map<string, number> {
   return new Map(loads.map(({ to_peer_id, count }) => [to_peer_id, count]));
 }
 
-/** Asks that are looked through for answers, and how much of each is read. */
+/** Asks that are looked back on, the last that were closed, and how much of each answer is read. */
 const CLOSED_ROWS_MAX = 400;
 const REPLY_CHARS_MAX = 500;
+
+const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
+
+/** When the last ask to each peer was closed, of those that are looked back on. */
+export function lastClosed(db: Database): Map<string, number> {
+  const closed = db.all(
+    Closed,
+    `select to_peer_id, max(closed_at) as closed_at from (
+       select to_peer_id, closed_at
+       from messages where closed_at is not null order by closed_at desc limit :rows)
+     group by to_peer_id`,
+    { rows: CLOSED_ROWS_MAX },
+  );
+  return new Map(closed.map(({ to_peer_id, closed_at }) => [to_peer_id, closed_at]));
+}
 
 const Reply = z.object({ peer_id: z.string(), reply: z.string() });
 
