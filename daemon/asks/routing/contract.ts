@@ -46,7 +46,7 @@ export interface Candidate {
   readonly description: string | null;
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
-  /** When the last ask to it was closed, in milliseconds; null when that is long ago, or never was. */
+  /** When the last ask to it was closed, in milliseconds; null when none was of late. */
   readonly last_closed_at: number | null;
 }
 

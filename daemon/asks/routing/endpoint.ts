@@ -54,6 +54,7 @@ export async function askEndpoint(
     const { peer, confidence, reason } = answer.data;
     return peer === null ? fail("refused", reason) : { peer, confidence };
   } catch (fault) {
+    if (signal.aborted) return nobody("error");
     if (late.signal.aborted) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
     return fail("error", fault instanceof Error ? fault.message : fault);
   } finally {
