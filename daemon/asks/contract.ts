@@ -123,6 +123,7 @@ export const openAsk = contract({
     "unknown_key",
     "service_excluded",
     "router_unavailable",
+    "shutting_down",
     "unknown_peer",
     "ambiguous_peer",
     "peer_retired",

@@ -353,3 +353,22 @@ Deno.test("an endpoint is told only what is on the disk", async () => {
   await assert.rejects(async () => await opened, /storage_failed/);
   assert.equal(house.told.length, 0);
 });
+
+Deno.test("an endpoint that hangs holds a hundred asks at most, and takes more when it is done", async () => {
+  const held = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
+  let asked = 0;
+  await using house = endpointWorld(async () => {
+    if (++asked === 100) full.resolve();
+    await held.promise;
+    return Response.json({ peer: "bob" });
+  });
+  const { w } = house;
+  await enter(w, "bob");
+  const waiting = Array.from({ length: 100 }, () => route(w));
+  await full.promise;
+  assert.deepEqual([(await route(w)).reason, asked], ["error", 100]);
+  held.resolve();
+  const answers = await Promise.all(waiting);
+  assert.ok(answers.every(({ status }) => status === 200));
+  assert.equal((await route(w)).status, 200);
+});

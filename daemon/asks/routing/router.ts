@@ -5,7 +5,14 @@ import { Problem } from "kit/problem.ts";
 import type { Address, Role } from "../../peers/contract.ts";
 import type { Asks, Manner } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";
-import type { Arm, Candidate, Choice, Failure, Routing } from "./contract.ts";
+import {
+  type Arm,
+  type Candidate,
+  type Choice,
+  type Failure,
+  nobody,
+  type Routing,
+} from "./contract.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
 import { mostRelevant, type PastAnswer } from "./relevance.ts";
@@ -52,6 +59,9 @@ export interface RouterOptions {
   readonly description_ttl_seconds: number;
 }
 
+/** What the endpoint may be asked at once: each holds its ask in memory for up to 5 s. */
+const ENDPOINT_ASKS_MAX = 100;
+
 /** What a strategy delivers to only when it is allowed to (specification 7, rule 3). */
 const EXCLUDED: readonly string[] = ["service", "human"];
 
@@ -78,6 +88,8 @@ export class Router {
   readonly #ground: Ground;
   readonly #needs: RouterNeeds;
   readonly #options: RouterOptions;
+  /** Asks that the endpoint thinks about now. */
+  #asking = 0;
 
   constructor(ground: Ground, needs: RouterNeeds, options: RouterOptions) {
     this.#ground = ground;
@@ -125,12 +137,15 @@ export class Router {
       candidates,
     };
     await db.durable();
+    if (this.#asking >= ENDPOINT_ASKS_MAX) {
+      log.warn("The routing endpoint is asked too much at once", { asks_max: ENDPOINT_ASKS_MAX });
+      return nobody("error");
+    }
     const until = AbortSignal.any([signal, ending]);
-    const choice = await askEndpoint(this.#options.endpoint ?? "", question, {
-      clock,
-      log,
-      signal: until,
-    });
+    const asking = { clock, log, signal: until };
+    this.#asking++;
+    const choice = await askEndpoint(this.#options.endpoint ?? "", question, asking);
+    this.#asking--;
     // Nobody is left to hear of an ask that would be opened now.
     if (until.aborted) throw new Problem("shutting_down", {});
     return choice;
