@@ -14,6 +14,7 @@ import { Asks } from "./asks/asks.ts";
 import { Many } from "./asks/many/many.ts";
 import type { Questions } from "./asks/questions/questions.ts";
 import type { Attachments } from "./attachments/attachments.ts";
+import type { Router } from "./asks/routing/router.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
@@ -53,6 +54,7 @@ import {
   openNotes,
   openPeers,
   openQuestions,
+  openRouter,
 } from "./wiring.ts";
 
 const BEAT_MS = 1000;
@@ -98,6 +100,7 @@ export class Daemon implements AsyncDisposable {
   readonly questions: Questions;
   readonly many: Many;
   readonly attachments: Attachments;
+  readonly router: Router | undefined;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -143,6 +146,7 @@ export class Daemon implements AsyncDisposable {
     this.asks = openAsks(this);
     this.questions = openQuestions(this);
     this.many = new Many(this.ground, this.asks, config["daemon.history_days"] * DAY_MS);
+    this.router = openRouter(this);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.gate = openGate(this);

@@ -4,6 +4,7 @@ import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
+import { ARMS } from "./asks/routing/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
@@ -18,6 +19,9 @@ const flag = z.boolean().describe("true or false");
 const secret = (least: number) =>
   z.string().min(least).transform((text) => new Secret(text))
     .describe(`a secret of at least ${least} characters`);
+/** `0.50` in the environment is a text, as a number would have been written without the zero. */
+const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
+  .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const words = z.array(z.string().min(1)).describe("a list of words");
 
 // deno-fmt-ignore
@@ -42,6 +46,10 @@ export const SETTINGS = {
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
+  "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
+  "routing.min_confidence":           part                                                   .default(0),
+  "routing.allow_service_targets":    flag                                                   .default(false),
+  "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;
@@ -51,7 +59,7 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
   const path = configPath(env);
   const file = parseFile(path, readFile(path) ?? "");
   const said: Said = { file, file_name: path, env, parse: parseWord };
-  return readSettings(SETTINGS, said, openToAll);
+  return readSettings(SETTINGS, said, (read) => [...openToAll(read), ...nowhereToAsk(read)]);
 }
 
 /** Whoever listens to the world must ask for a token. */
@@ -61,6 +69,15 @@ function openToAll(config: Partial<Config>): string[] {
   return [
     `daemon.host: found "${host}" without daemon.auth_token; ` +
     "allowed: a loopback address, or a token beside it",
+  ];
+}
+
+/** An arm that asks an endpoint needs to be told which. */
+function nowhereToAsk(config: Partial<Config>): string[] {
+  if (config["routing.strategy"] !== "webhook" || config["routing.webhook"]) return [];
+  return [
+    'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
+    "allowed: an http or https address",
   ];
 }
 

@@ -51,6 +51,7 @@ export function routesOf(daemon: Daemon): Route[] {
       findId: (argument) => directory.find(argument).peer_id,
       find: (argument) => directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
+      router: daemon.router,
     }),
     ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
     ...manyRoutes(daemon.many, mannersOf({ provenHuman })),

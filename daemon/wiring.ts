@@ -6,6 +6,7 @@ import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./attachments/attachments.ts";
+import { Router } from "./asks/routing/router.ts";
 import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
@@ -14,6 +15,7 @@ import { frame } from "./delivery/ladder/framing.ts";
 import { pendingOfAll, threads } from "./delivery/ledger/asks/threads.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
 import { Limits } from "./delivery/limits/limits.ts";
+import * as load from "./delivery/ledger/asks/load.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
@@ -197,6 +199,45 @@ export function openQuestions(house: Daemon): Questions {
     attach: (ids) => house.attachments.attach(ids),
     hold_ms_max: house.config["approvals.timeout_seconds"] * 1000,
     ending: house.ending,
+  });
+}
+
+/** Under `routing.strategy: static` there is none. */
+export function openRouter(house: Daemon): Router | undefined {
+  const { config, ground: { clock, db } } = house;
+  const arm = config["routing.strategy"];
+  if (arm === "static") return undefined;
+  const needs = {
+    asks: house.asks,
+    directory: house.directory,
+    ending: house.ending,
+    live: () => {
+      const open = load.openByPeer(db), closed = load.lastClosed(db), now = clock.now();
+      return peerRows.alive(db).filter(({ addressable, initiator }) =>
+        addressable && initiator !== "system"
+      ).map((peer) => ({
+        peer_id: peer.peer_id,
+        name: peer.name,
+        circle: peer.circle,
+        backend: peer.backend,
+        role: peer.role,
+        status: peer.status,
+        turn_state: peer.turn_state,
+        path: peer.path,
+        description: peer.description,
+        description_age_seconds: peer.described_at && (now - peer.described_at) / 1000,
+        open_asks: open.get(peer.peer_id) ?? 0,
+        last_closed_at: closed.get(peer.peer_id) ?? null,
+      }));
+    },
+    answers: () => load.lastReplies(db),
+  };
+  return new Router(house.ground, needs, {
+    arm,
+    min_confidence: config["routing.min_confidence"],
+    allow_service_targets: config["routing.allow_service_targets"],
+    endpoint: config["routing.webhook"],
+    description_ttl_seconds: config["daemon.description_ttl_seconds"],
   });
 }
 

@@ -55,6 +55,8 @@ export const PROBLEMS = {
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
   unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),
+  service_excluded:     refusal(403, `"{peer}" is a {role}, which no strategy delivers to`, "name another fallback_to, or set routing.allow_service_targets", { peer: z.string(), role: z.string() }),
+  router_unavailable:   refusal(503, "No recipient was found by {arm}: {reason}", "name one in to_peer, or one to fall back on in fallback_to", { arm: z.string(), reason: z.string() }),
   unknown_ask:          refusal(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),
   already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}", "ask anew, with reply_to", { correlation_id: id, close_reason: z.string() }),
   not_the_recipient:    refusal(403, "{correlation_id} was asked of another peer", "", { correlation_id: id }),

@@ -17,6 +17,7 @@ import {
 import { Endings, type HumanDoor, type Post } from "./endings.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
 import { sayQuestion } from "./questions/told.ts";
+import type { Routing } from "./routing/contract.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */
 const EVICT_ROWS_MAX = 200;
@@ -83,6 +84,8 @@ export interface Manner {
   readonly traceparent?: string | undefined;
   /** The ask to many that this one is a part of. */
   readonly parent_id?: string | undefined;
+  /** How its recipient was found, where it named none. */
+  readonly routing?: Routing;
 }
 
 export class Asks {
@@ -125,7 +128,7 @@ export class Asks {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
           parent_id: manner.parent_id ?? null,
-          routing: null,
+          routing: manner.routing ?? null,
         },
       });
       events.append("ask", {

@@ -4,8 +4,9 @@ import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
-import { foldAskKeys } from "./keys.ts";
+import { foldNamedAskKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+import { Routing } from "./routing/contract.ts";
 
 export const WAIT_SECONDS_MAX = 50;
 export const WAIT_SECONDS = 45;
@@ -107,7 +108,7 @@ export const openAsk = contract({
   who: "peer",
   once: true,
   body: z.preprocess(
-    foldAskKeys,
+    foldNamedAskKeys,
     z.object({
       ...given,
       to_peer: z.string(),
@@ -125,10 +126,15 @@ export const openAsk = contract({
     to_peer_name: z.string(),
     delivery_state: DeliveryState.nullable(),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
+    /** Only where an arm picked the recipient. */
+    routing: Routing.optional(),
   }),
   fails: [
     "no_target",
     "unknown_key",
+    "service_excluded",
+    "router_unavailable",
+    "shutting_down",
     "unknown_peer",
     "ambiguous_peer",
     "peer_retired",

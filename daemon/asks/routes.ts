@@ -2,10 +2,12 @@
 
 import type { z } from "zod";
 import { OK } from "kit/contract.ts";
-import { type Caller, type Replay, type Route, route } from "kit/route.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
 import { type DeliveryState, Traceparent } from "../delivery/contract.ts";
 import type { Asks, Manner } from "./asks.ts";
 import * as contracts from "./contract.ts";
+import type { Router } from "./routing/router.ts";
+import { openRoutedAsk, toOpened } from "./routing/routes.ts";
 
 const PAGE_ROWS = 100;
 
@@ -28,13 +30,17 @@ export interface AskDoors {
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
   /** What is known of a message now. */
   stateOf(id: string): z.output<typeof DeliveryState> | undefined;
+  /** Who picks the recipients of asks that name none; undefined under `routing.strategy: static`. */
+  readonly router: Router | undefined;
 }
 
+type Opened = z.output<typeof contracts.openAsk.returns>;
+
 /** An ask that was opened before is answered with its ids, and what its delivery came to since. */
-function replayOf({ senderOf, stateOf }: AskDoors): Replay<typeof contracts.openAsk> {
+function replayOf({ senderOf, stateOf }: AskDoors) {
   return {
-    sender: ({ body }) => senderOf(body),
-    again: (before) => ({
+    sender: ({ body }: { body: Parameters<AskDoors["senderOf"]>[0] }) => senderOf(body),
+    again: <A extends Opened>(before: A): A => ({
       ...before,
       delivery_state: stateOf(before.correlation_id ?? "") ?? before.delivery_state,
     }),
@@ -51,24 +57,19 @@ export function mannersOf({ provenHuman }: Pick<AskDoors, "provenHuman">): Manne
   });
 }
 
+function openRoute(asks: Asks, doors: AskDoors, manner: Manners): Route {
+  const replay = replayOf(doors);
+  if (doors.router) return openRoutedAsk({ asks, router: doors.router, manner, replay });
+  return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
+    const open = () => toOpened(asks.open(body, manner(caller, headers)));
+    return body.dry_run ? open() : commit(open);
+  }, replay);
+}
+
 export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
   const manner = mannersOf(doors);
   return [
-    route(contracts.openAsk, ({ body, caller, headers, commit }) => {
-      const open = () => {
-        const { ticket, to, inbox } = asks.open(body, manner(caller, headers));
-        const id = ticket?.message.correlation_id ?? null;
-        return () => ({
-          correlation_id: id,
-          trace_id: id,
-          to_peer_id: to.peer_id,
-          to_peer_name: to.name,
-          delivery_state: ticket?.state ?? null,
-          ...(inbox && { inbox }),
-        });
-      };
-      return body.dry_run ? open() : commit(open);
-    }, replayOf(doors)),
+    openRoute(asks, doors, manner),
     route(contracts.listAsks, ({ query }) =>
       asks.page({
         state: query.state ?? null,

@@ -18,7 +18,7 @@ import type { Courier } from "./ladder/courier.ts";
 import { idsIn } from "./ladder/framing.ts";
 import { choose } from "./ledger/asks/chosen.ts";
 import * as audit from "./ledger/audit.ts";
-import * as chains from "./ledger/chains.ts";
+import * as chains from "./ledger/asks/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Limits } from "./limits/limits.ts";

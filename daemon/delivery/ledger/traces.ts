@@ -20,7 +20,9 @@ export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,
   }));
-  const stages = inOrder(steps(message, clock.now()), unusual);
+  const routing = message.kind === "ask" ? ledger.ask(db, trace_id)?.routing : null;
+  const told = steps(message, { now: clock.now(), route: routing ? routeOf(routing) : null });
+  const stages = inOrder(told, unusual);
   return {
     trace_id,
     kind: message.kind,
@@ -41,7 +43,13 @@ function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
-function steps(message: Held, now: number): Told[] {
+/** How a recipient was found that the ask did not name: who said so, how sure, what went wrong. */
+function routeOf({ arm, routed_to, confidence, fallback_reason }: Record<string, unknown>): string {
+  const instead = fallback_reason ? `${fallback_reason}, so that the fallback ` : "";
+  return `${arm} (${confidence}): ${instead}${routed_to}`;
+}
+
+function steps(message: Held, { now, route }: { now: number; route: string | null }): Told[] {
   const { state, rung, reason } = message;
   const at = (
     stage: string,
@@ -67,6 +75,7 @@ function steps(message: Held, now: number): Told[] {
   return [
     ...at("created", message.created_at),
     ...at("resolved", message.created_at, message.to_peer_name),
+    ...at("routed", route === null ? null : message.created_at, route),
     ...at("queued", message.created_at, state === "queued" ? reason : null),
     ...at("attempting", message.attempted_at, rung),
     ...at("sent", message.sent_at, state === "sent" ? reason : null),

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Kind } from "../contract.ts";
-import * as chains from "../ledger/chains.ts";
+import * as chains from "../ledger/asks/chains.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { Pairs } from "./pairs.ts";
 

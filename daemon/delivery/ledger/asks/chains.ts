@@ -2,8 +2,8 @@
 
 import { z } from "zod";
 import type { Database } from "kit/sqlite.ts";
-import { Voice } from "../contract.ts";
-import { BY_ID, byId } from "./rows.ts";
+import { Voice } from "../../contract.ts";
+import { BY_ID, byId } from "../rows.ts";
 
 const Link = z.object({
   before: z.string().nullable(),

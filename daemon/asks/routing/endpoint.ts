@@ -1,0 +1,76 @@
+/** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
+
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { tryJson } from "kit/text.ts";
+import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
+
+/** How long the endpoint may think, its answer's last byte included. */
+export const ENDPOINT_MS_MAX = 5000;
+export const ANSWER_BYTES_MAX = 65_536;
+
+/** What the endpoint is told. */
+export interface EndpointQuestion {
+  readonly text: string;
+  readonly from_peer: string;
+  readonly from_peer_id: string | null;
+  readonly circle: string | null;
+  readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
+}
+
+interface Asking {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborts when the answer is of no use to anyone any more. */
+  readonly signal: AbortSignal;
+}
+
+/** What the endpoint says. No redirect is followed; its answer is bounded in time and size. */
+export async function askEndpoint(
+  url: string,
+  question: EndpointQuestion,
+  { clock, log, signal }: Asking,
+): Promise<Choice> {
+  const done = new AbortController(), late = new AbortController();
+  const over = AbortSignal.any([signal, done.signal]);
+  clock.sleep(ENDPOINT_MS_MAX, over).then(() => late.abort(), () => undefined);
+  const fail = (failure: Failure, why: unknown): Choice => {
+    log.warn("The routing endpoint picked nobody", { failure, why });
+    return nobody(failure);
+  };
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(question),
+      redirect: "manual",
+      signal: AbortSignal.any([signal, late.signal]),
+    });
+    const said = await readUpTo(response, ANSWER_BYTES_MAX);
+    if (!response.ok) return fail("error", `It answered ${response.status}`);
+    if (said === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
+    const answer = EndpointAnswer.safeParse(tryJson(said));
+    if (!answer.success) return fail("error", answer.error.issues[0]?.message);
+    const { peer, confidence, reason } = answer.data;
+    return peer === null ? fail("refused", reason) : { peer, confidence };
+  } catch (fault) {
+    if (signal.aborted) return nobody("error");
+    if (late.signal.aborted) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
+    return fail("error", fault instanceof Error ? fault.message : fault);
+  } finally {
+    done.abort();
+  }
+}
+
+/** The body as text; undefined when it is longer, of which no more is read. */
+async function readUpTo({ body }: Response, bytes_max: number): Promise<string | undefined> {
+  if (!body) return "";
+  const decoder = new TextDecoder();
+  let text = "", bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > bytes_max) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
