@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { saidOf } from "kit/problem.ts";
 import { routesOf } from "../../daemon/routes.ts";
 import { BASE, HERE, type World, world } from "../world.ts";
 
@@ -196,7 +197,9 @@ Deno.test("the interface is described whole: every route, every refusal", async 
     const operation = document.paths[path]?.[contract.method.toLowerCase()];
     assert.equal(operation?.operationId, contract.id);
     const told = JSON.stringify(operation.responses);
-    for (const code of contract.fails ?? []) assert.ok(told.includes(code), `${path} ${code}`);
+    for (const code of (contract.fails ?? []).map(saidOf)) {
+      assert.ok(told.includes(code), `${path} ${code}`);
+    }
   }
   const docs = await w.fetch("/docs");
   assert.match(docs.headers.get("content-type") ?? "", /text\/html/);
