@@ -28,8 +28,8 @@ export const SETTINGS = {
   "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
-  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
+  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;
