@@ -35,7 +35,7 @@ export function routesOf(daemon: Daemon): Route[] {
       provenHuman,
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
-      find: (argument) => directory.find(argument),
+      everKnown: (argument) => peerRows.address(ground.db, argument) ?? directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
     }),
     ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
