@@ -44,12 +44,12 @@ export const SETTINGS = {
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
-  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
   "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
   "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
+  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;

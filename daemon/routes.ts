@@ -49,7 +49,7 @@ export function routesOf(daemon: Daemon): Route[] {
       stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
       findId: (argument) => directory.find(argument).peer_id,
-      find: (argument) => directory.find(argument),
+      everKnown: (argument) => peerRows.address(ground.db, argument) ?? directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       router: daemon.router,
     }),

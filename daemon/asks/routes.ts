@@ -22,8 +22,8 @@ export interface AskDoors {
   provenHuman(caller: Caller, headers: Headers): boolean;
   who(argument: string): { peer_id: string | null; name: string };
   onPane(pane_id: string, tmux_socket: string | undefined): Known & { name: string };
-  /** A registered peer, however it fares. */
-  find(argument: string): Known;
+  /** A peer by name, or by the id of any that ever was: the ledger outlives them. */
+  everKnown(argument: string): Known;
   /** The id of a registered peer. */
   findId(argument: string): string;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
@@ -84,7 +84,7 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
     }),
     route(contracts.askHistory, ({ query }) => {
       const { pane_id, peer_id, tmux_socket, since } = query;
-      const who = pane_id ? doors.onPane(pane_id, tmux_socket) : doors.find(peer_id ?? "");
+      const who = pane_id ? doors.onPane(pane_id, tmux_socket) : doors.everKnown(peer_id ?? "");
       const { mesh_session_id } = who;
       return { threads: asks.history(who.peer_id, since), mesh_session_id };
     }),

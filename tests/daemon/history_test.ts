@@ -101,15 +101,20 @@ Deno.test("history is of peers that are offline or retired, too, and survives a 
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
   let w = start();
-  const bob = await enter(w, "bob");
-  const eve = await enter(w, "eve");
+  const [bob, eve, tom] = [await enter(w, "bob"), await enter(w, "eve"), await enter(w, "tom")];
+  const other = await closed(w, "tom", "bob");
   const id = await closed(w, "bob", "eve");
   await w[Symbol.asyncDispose]();
   w = start();
   await post(w, "/peers/eve/offline", { terminal: true });
   for (const peer of ["bob", bob.peer_id, eve.peer_id]) {
-    assert.deepEqual(await threads(w, `peer_id=${peer}&since=${LONG_AGO}`), [id]);
+    const found = await threads(w, `peer_id=${peer}&since=${LONG_AGO}`);
+    assert.deepEqual(found.filter((thread) => thread !== other), [id]);
   }
+  await post(w, "/peer/unregister", { peer_id: "tom" });
+  assert.deepEqual(await threads(w, `peer_id=${tom.peer_id}&since=${LONG_AGO}`), [other]);
+  await w.fetch(`/peers/${eve.peer_id}`, { method: "DELETE" });
+  assert.deepEqual(await threads(w, `peer_id=${eve.peer_id}&since=${LONG_AGO}`), [id]);
   await w[Symbol.asyncDispose]();
   Deno.removeSync(directory, { recursive: true });
 });

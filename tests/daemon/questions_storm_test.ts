@@ -1,4 +1,4 @@
-/** Chance decides who asks, answers, hangs up and crashes; what must hold is looked at. */
+/** Chance decides who asks, answers, hangs up and stops; what must hold is looked at each time. */
 
 import assert from "node:assert/strict";
 import { held as heldIds } from "../../daemon/asks/questions/store.ts";
@@ -113,7 +113,7 @@ class Storm implements AsyncDisposable {
     this.w = this.#at.start();
   }
 
-  /** What the callers heard: whoever was not cut off was told an end, and permits what was given. */
+  /** What the callers heard: whoever was not cut off was told an end, with what was given. */
   async #collect(): Promise<void> {
     for (const { id, gone, answer } of this.#lines.splice(0)) {
       const heard = await answer;
