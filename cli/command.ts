@@ -78,8 +78,10 @@ export class Words {
     return value;
   }
 
+  /** Several words count as one text. */
   maybe(name: string): string | undefined {
-    const value = this.#values.get(name);
+    const given = this.#values.get(name);
+    const value = Array.isArray(given) ? given.join(" ") : given;
     return typeof value === "string" ? value : undefined;
   }
 

@@ -30,7 +30,7 @@ const PAGE_MAX = 500;
 
 export const SEARCH_COMMANDS: readonly Command[] = [
   verb({
-    words: "search [query]",
+    words: "search [query...]",
     summary: "Find what was said, newest first; without words, the latest",
     flags: {
       "--peer <peer>": "that it took part in, by name or id",
@@ -40,7 +40,7 @@ export const SEARCH_COMMANDS: readonly Command[] = [
       "--until <time>": "before this time",
       "--limit <count>": `at most so many (${FOUND})`,
     },
-    example: `mesh search '"port 8080" deplo*' --peer api --since 3d`,
+    example: `mesh search '"port 8080"' 'deplo*' --peer api --since 3d`,
     call: search,
     show: ({ messages, next }, { terminal, clock }) => {
       showMessages(terminal, messages, clock);

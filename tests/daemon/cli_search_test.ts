@@ -53,6 +53,7 @@ Deno.test("`search` lists who said what to whom, newest first, and how to see mo
   const one = await mesh("search", "port", "--limit", "1");
   assert.match(one.err, /There is more/);
   assert.equal(one.out.trimEnd().split("\n").length, 2);
+  assert.equal((await mesh("search", "which", "port")).out.trimEnd().split("\n").length, 2);
   assert.match((await mesh("search", "port", "--peer", "nobody")).out, /^Nothing that was said/);
   assert.match((await mesh("search", "--kind", "ask")).out, /Which port/);
   assert.doesNotMatch((await mesh("search", "--since", "30s")).out, /Which port/);

@@ -8,7 +8,7 @@ import { DELIVERY_ID, HELD, HeldRow } from "./rows.ts";
 
 /** How many of the unaccounted are named. */
 const NAMED_MAX = 100;
-/** A rung is done with a message long before, and the heart with one that is past its time. */
+/** A rung is done with a message long before. */
 const STUCK_MS = 120_000;
 
 /** Newest first. What is queued is read off its index: it may be little, and long ago. */
@@ -63,7 +63,6 @@ const PROBLEM = `case
   when ask_state = 'closed' and state = 'queued' then 'closed_but_queued'
   when ask_state = 'open' and state in ('failed', 'expired', 'dropped') then 'open_but_ended'
   when state = 'attempting' and attempted_at < :stuck_before then 'attempting_too_long'
-  when state = 'queued' and expires_at < :stuck_before then 'queued_past_its_time'
   when state in ('failed', 'expired', 'dropped') and (reason is null or settled_at is null)
     then 'ended_without_reason'
   when state = 'sent' and sent_at is null or state = 'accepted' and accepted_at is null

@@ -45,24 +45,23 @@ export type Message = z.output<typeof Message>;
 const QueryInstant = z.string().meta({ format: "date-time" })
   .transform((text) => text.replace(" ", "+")).pipe(Instant);
 
-/**
- * `q`: every word must be in the text or in the reply, in any order; `"two words"` in quotes are
- * looked for as they stand, `deplo*` finds what begins so (from three letters on). Case and accents
- * do not matter, no other sign has a meaning, and of more than 32 words the first count. What was
- * said in the last second may not be found yet.
- * `peer`: one that took part, as sender or recipient, by name or id; also the name of a sender that
- * is not registered. `with`: the other side. `since` is the first instant, `until` the first after.
- * Without a `kind`, an `inbox_item` is left out: it repeats what was said to the human.
- */
+/** Without a `kind`, an `inbox_item` is left out: it repeats what was said to the human. */
 export const MessageQuery = z.object({
-  q: z.string().max(SEARCH_CHARS_MAX).optional(),
-  peer: z.string().min(1).optional(),
-  with: z.string().min(1).optional(),
+  q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
+    "Words that must all be in the text or in the reply, in any order and without regard to case " +
+      'or accents. "two words" are looked for as they stand, deplo* is any word that begins so ' +
+      "(three letters at least); no other sign has a meaning, and the first 32 words count. What " +
+      "was said in the last second may not be found yet.",
+  ),
+  peer: z.string().min(1).optional().describe(
+    "Who took part, as sender or recipient: a name or id, also of a sender that never registered",
+  ),
+  with: z.string().min(1).optional().describe("The other side, in the same way"),
   kind: Kind.optional(),
-  since: QueryInstant.optional(),
-  until: QueryInstant.optional(),
+  since: QueryInstant.optional().describe("The first instant"),
+  until: QueryInstant.optional().describe("The first instant after"),
   limit: QueryNumber.pipe(z.number().min(1).max(500)).default(PAGE_ROWS),
-  cursor: z.string().optional(),
+  cursor: z.string().optional().describe("The `next` of the page before"),
 });
 export type MessageQuery = z.output<typeof MessageQuery>;
 

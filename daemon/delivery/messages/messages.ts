@@ -8,7 +8,7 @@ import * as ledger from "../ledger/ledger.ts";
 import { Retention, type RetentionLimits } from "../ledger/retention.ts";
 import type { Message, MessageQuery } from "./contract.ts";
 import { Feed } from "./feed.ts";
-import type { Hit, Part, Row, Side } from "./store.ts";
+import type { Filter, Hit, Part, Row, Side } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./words.ts";
 
@@ -103,9 +103,7 @@ export class Messages {
     if (!newest) return { hits: [], next: null };
     const floor = Math.max(0, newest.seq - LOOKED_MAX + 1);
     const hits = rows.hits(db, part, floor);
-    const rest = rows.below(db, floor);
-    const over = !rest || rest.created_at < part.filter.since - CLOCK_SLIP_MS;
-    return { hits, next: over ? null : floor };
+    return { hits, next: this.#goesOn(floor, part.filter) };
   }
 
   #lookFor({ match }: Search, part: Part): Look {
@@ -113,7 +111,14 @@ export class Messages {
     const of = { match, looked_max: LOOKED_MAX };
     const hits = rows.found(db, part, of);
     if (hits.length >= part.limit) return { hits, next: hits.at(-1)?.seq ?? null };
-    return { hits, next: rows.lastLooked(db, { ...of, before: part.before }) ?? null };
+    const last = rows.lastLooked(db, { ...of, before: part.before });
+    return { hits, next: last === undefined ? null : this.#goesOn(last, part.filter) };
+  }
+
+  /** The number to go on below, or null where all that lies there is too old. */
+  #goesOn(floor: number, { since }: Filter): number | null {
+    const rest = rows.below(this.#ground.db, floor);
+    return rest && rest.created_at >= since - CLOCK_SLIP_MS ? floor : null;
   }
 
   /** A number above all that was said before `until`: found by halves, as numbers rise with time. */
