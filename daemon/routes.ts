@@ -59,7 +59,7 @@ export function routesOf(daemon: Daemon): Route[] {
       health: () => health(daemon),
       contracts: (): Contract[] => routes.map(({ contract }) => contract),
       signal: daemon.ending,
-      dashboard: () => daemon.dashboard(),
+      dashboard: () => daemon.surfaces.dashboard(),
     }),
   ];
   return routes;
@@ -88,8 +88,9 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
 }
 
 /** A socket is evidence of its peer. One that takes no messages is replayed none (spec 3). */
-function attach({ ground, peers, sockets, delivery, directory }: Daemon, session: Session): void {
-  const { peer_id } = session;
+function attach(daemon: Daemon, session: Session): void {
+  const { ground, peers, sockets, delivery, directory, surfaces } = daemon;
+  const { peer_id, identity: { surface } } = session;
   ground.db.transact(() => {
     if (!directory.isOpen(peer_id)) {
       return ground.db.afterCommit(() => session.end("peer_retired"));
@@ -98,15 +99,17 @@ function attach({ ground, peers, sockets, delivery, directory }: Daemon, session
     if (!directory.resolve(peer_id).addressable) {
       delivery.dropQueue(peer_id, "peer_not_addressable");
     }
-    sockets.attach(session);
+    sockets.attach(session, () => surface && surfaces.welcome({ ...surface, peer_id }));
   });
 }
 
 /** A lost socket takes a peer offline, unless it can be reached another way. */
-function detach({ ground, peers, sockets, directory, courier }: Daemon, session: Session): void {
-  const { peer_id } = session;
+function detach(daemon: Daemon, session: Session): void {
+  const { ground, peers, sockets, directory, courier, surfaces } = daemon;
+  const { peer_id, identity: { surface } } = session;
   ground.db.transact(() => {
     if (!sockets.detach(session)) return;
+    if (surface) surfaces.left(surface.name);
     if (!directory.isOpen(peer_id)) return;
     if (directory.resolve(peer_id).role !== "human" && !directory.reachable(peer_id)) {
       const cause = { reason: "socket_closed", source: "websocket", terminal: false };
@@ -118,13 +121,17 @@ function detach({ ground, peers, sockets, directory, courier }: Daemon, session:
 
 const VERBS = { ask: openAsk, notify: notifyPeer, ack: ackAsk, decline: declineAsk } as const;
 
-/** A verb on a socket is its route, with the session's peer as the sender. */
+/**
+ * A verb on a socket is its route, with the session's peer as the sender. A bridge speaks for the
+ * human, as a program may: nothing proves that the human spoke (contract 2).
+ */
 async function doVerb(
   daemon: Daemon,
-  { peer_id }: Session,
+  { peer_id, identity: { surface } }: Session,
   { type, request_id: _, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
-  const body: unknown = { ...fields, from_peer: peer_id };
+  const human = surface?.bridge ? daemon.directory.human()?.peer_id : undefined;
+  const body: unknown = { ...fields, from_peer: human ?? peer_id };
   try {
     return await daemon.call(VERBS[type as keyof typeof VERBS], { body } as never);
   } catch (fault) {

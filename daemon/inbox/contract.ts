@@ -39,6 +39,8 @@ export type InboxItem = z.output<typeof InboxItem>;
 
 const byId = z.object({ id: z.string() });
 const surface = z.string().min(1).max(255).default("cli");
+/** What a surface calls a message: a number of any length, or any other word of its own. */
+const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
 
 export const listInbox = contract({
   id: "inbox.list",
@@ -88,6 +90,8 @@ const reply = {
   surface,
   text: z.string().max(262_144).default(""),
   option_id: z.string().optional(),
+  /** What the surface calls the reply itself; an ask that it opens keeps it as its origin. */
+  ref: Ref.pipe(z.string().max(255)).optional(),
 };
 
 /** What the ask of a reply may be refused for: the item's sender may be gone by now. */
@@ -113,7 +117,7 @@ export const replyInboxItem = contract({
   summary: "Answer the item's ask, or ask its sender anew",
   who: "surface",
   params: byId,
-  body: z.object({ ...reply, ref: z.string().max(255).optional() }),
+  body: z.object(reply),
   returns: Replied,
   fails: ["no_human", "unknown_item", ...replyFails],
 });
@@ -125,7 +129,7 @@ export const replyByRef = contract({
   path: "/inbox/reply",
   summary: "Answer the item that a surface rendered as a given message",
   who: "surface",
-  body: z.object({ ...reply, surface_ref: z.string().min(1).max(255) }),
+  body: z.object({ ...reply, surface_ref: Ref }),
   returns: Replied,
   fails: ["no_human", "unknown_surface_ref", ...replyFails],
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { compareRefs } from "../../daemon/inbox/inbox.ts";
-import { upsertPush } from "../../daemon/inbox/store.ts";
+
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";
+import { shown, surface } from "./screens.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
@@ -21,17 +21,6 @@ async function asked(w: World, text = "Ready?", more = {}): Promise<[string, str
   const body = { from_peer: "ada", to_peer: "sam", text, ...more };
   const { correlation_id, inbox } = await post(w, "/ask", body);
   return [correlation_id, inbox.item_id];
-}
-
-/** An item that a surface has shown as `surface_ref`. */
-async function shown(w: World, surface_ref: string | null, more: string[] = []): Promise<string> {
-  const { inbox_item_id = "" } = await notify(w, "ada", "sam", `ref ${surface_ref}`);
-  const refs = { surface_ref, surface_refs: [...surface_ref ? [surface_ref] : [], ...more] };
-  const push = { surface: "telegram", status: "pushed" as const, verified: true, ...refs };
-  w.daemon.ground.db.transact(() =>
-    upsertPush(w.daemon.ground.db, inbox_item_id, { ...push, error_class: null, at: w.clock.now() })
-  );
-  return inbox_item_id;
 }
 
 Deno.test("without a human every inbox route is 503", async () => {
@@ -174,7 +163,8 @@ Deno.test("a choice is answered by an option, and by no other word", async () =>
 
 Deno.test("a surface lists what it has shown, newest shown first, up to a ref", async () => {
   await using w = withHuman();
-  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, ref);
+  const telegram = await surface(w, "telegram");
+  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, telegram, ref);
   await notify(w, "ada", "sam", "never shown");
   const texts = async (query: string) => (await list(w, query)).map(({ text }) => text);
   const all = await texts("?surface=telegram");
@@ -185,21 +175,10 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref", 
   assert.equal((await get(w, "/inbox?surface=telegram&through_ref=x")).status, 422);
 });
 
-Deno.test("refs compare as numbers of any length, and what is no number comes last", () => {
-  const refs = ["9", "x", "10", null, "99999999999999999999", "100000000000000000000"];
-  const sorted = refs.toSorted((a, b) => compareRefs(b, a));
-  assert.deepEqual(sorted.slice(0, 4), [
-    "100000000000000000000",
-    "99999999999999999999",
-    "10",
-    "9",
-  ]);
-});
-
 Deno.test("a reply by ref finds the item by any message that it was rendered as", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
-  await shown(w, "41", ["42"]);
+  await shown(w, await surface(w, "telegram"), "41", ["42"]);
   const body = { surface: "telegram", text: "Why?" };
   assert.equal((await post(w, "/inbox/reply", { ...body, surface_ref: "42" })).action, "asked");
   assert.equal(ada.of("ask")[0]?.text, "Why?");
