@@ -62,6 +62,13 @@ export class Steps {
     });
   }
 
+  /** Back to the queue after a no: a surface is offered an item again when it connects. */
+  offered<M extends Stepped>(message: M, reason: string | null): M {
+    return this.#step(message, "offered", ({ seq }) => {
+      ledger.requeue(this.#ground.db, seq, reason);
+    });
+  }
+
   /** The receiver said so. Late and doubled receipts change nothing. */
   accepted(message: Stepped): boolean {
     const { db, clock } = this.#ground;
