@@ -144,7 +144,7 @@ export class Delivery {
     return db.transact(() => {
       const message = ledger.held(db, delivery_id);
       if (message?.to_peer_id !== peer_id) return false;
-      if (message.state === "failed") this.#steps.offered(message, message.reason);
+      if (message.state === "failed") this.#steps.offered(message);
       return ["failed", "queued", "attempting", "sent"].includes(message.state);
     });
   }
@@ -274,7 +274,7 @@ export class Delivery {
     if (!identity.surface || item_id === null) return;
     const { name } = identity.surface;
     if (ack.status === "pushed") {
-      this.#steps.accepted(state === "failed" ? this.#steps.offered(message, null) : message);
+      this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
       this.#needs.rendered(name, item_id, { ...ack, status: "pushed" });
     } else if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);

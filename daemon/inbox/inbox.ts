@@ -149,7 +149,7 @@ export class Inbox {
       return { action, correlation_id: asked.correlation_id };
     }
     if (text === "") return { action: "read" as const, correlation_id: null };
-    const reply_to = asked ? asked.correlation_id : null;
+    const reply_to = ask ? ask.correlation_id : null;
     const origin = ref === undefined ? null : { surface, ref };
     const opened = this.#needs.openAsk(from_peer_id ?? from, text, reply_to, origin);
     return { action: "asked" as const, correlation_id: opened };

@@ -31,6 +31,9 @@ Deno.test("without a human every inbox route is 503", async () => {
     await post(w, "/inbox/inb-000000000000/read"),
     await post(w, "/inbox/inb-000000000000/reply", { text: "Hi" }),
     await post(w, "/inbox/reply", { surface: "telegram", surface_ref: "1", text: "Hi" }),
+    await get(w, "/inbox?limit=many&through_ref=x"),
+    await post(w, "/inbox/inb-000000000000/reply", { text: 5 }),
+    await post(w, "/inbox/reply", {}),
   ];
   for (const { status, error } of answers) assert.deepEqual([status, error], [503, "no_human"]);
 });

@@ -62,10 +62,13 @@ export class Steps {
     });
   }
 
-  /** Back to the queue after a no: a surface is offered an item again when it connects. */
-  offered<M extends Stepped>(message: M, reason: string | null): M {
+  /** Back to the queue after a no, which stays in the trace: a surface may show an item later. */
+  offered(message: Held): Held {
+    const { db, clock } = this.#ground;
+    const { delivery_id, settled_at, reason } = message;
     return this.#step(message, "offered", ({ seq }) => {
-      ledger.requeue(this.#ground.db, seq, reason);
+      note(db, { delivery_id, stage: "failed", ts: settled_at ?? clock.now(), detail: reason });
+      ledger.requeue(db, seq, null);
     });
   }
 
