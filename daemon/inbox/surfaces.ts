@@ -69,7 +69,7 @@ export class Surfaces {
   peerOf(name: string): string | undefined {
     const found = pushes.surface(this.#ground.db, name);
     const address = found && this.#needs.address(found.peer_id);
-    return address && !address.closed && address.status !== "retired" ? found.peer_id : undefined;
+    return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
   /** Offers a new item to every surface, those that are away for a while included. */
@@ -202,8 +202,8 @@ export class Surfaces {
   }
 }
 
-function isReceiver({ closed, dropped_at, status, addressable }: Address): boolean {
-  return !closed && dropped_at === null && status !== "retired" && Boolean(addressable);
+function isReceiver({ dropped_at, status, addressable }: Address): boolean {
+  return dropped_at === null && status !== "retired" && Boolean(addressable);
 }
 
 /** Every message that a receipt names, the first one first. */

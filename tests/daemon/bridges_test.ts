@@ -87,6 +87,20 @@ Deno.test("the first connection of role human is the human, and a second human i
   assert.deepEqual([again.of("connected")[0]?.peer_id, sam.closed?.code], [human_peer_id, 4009]);
 });
 
+Deno.test("a surface that is called as the human is, is not the human", async () => {
+  await using w = withHuman();
+  const sam = await join(w, "sam", { role: "human" });
+  const screen = await surface(w, "sam");
+  const { peer_id, display_name } = screen.of("connected")[0] ?? {};
+  assert.deepEqual([sam.closed, display_name], [undefined, "sam-2"]);
+  assert.notEqual(peer_id, sam.of("connected")[0]?.peer_id);
+  const { inbox_item_id = "" } = await notify(w, "ada", "sam");
+  await receipt(screen, sent(screen)[0]?.delivery_id ?? "", { status: "pushed", surface_ref: "1" });
+  assert.equal((await pushTo(w, inbox_item_id, "sam"))?.surface_ref, "1");
+  await screen.drop();
+  assert.equal((await surface(w, "sam")).of("connected")[0]?.peer_id, peer_id);
+});
+
 Deno.test("a human may be called by an alias where there is no other", async () => {
   await using w = world();
   await join(w, "dashboard");
@@ -139,6 +153,7 @@ Deno.test("a bridge whose line is too full to be written to is told of as failed
   const push = await pushTo(w, inbox_item_id, "telegram");
   assert.deepEqual([push?.status, push?.error_class], ["failed", "socket_closed"]);
   assert.deepEqual([telegram.closed?.code, said(w, "surface_pushed")], [4013, []]);
+  assert.deepEqual((await join(w, "telegram")).of("notify"), []);
 });
 
 Deno.test("a surface that comes back as a bridge gets what waits for it as plain frames", async () => {

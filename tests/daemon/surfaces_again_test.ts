@@ -81,6 +81,9 @@ Deno.test("a surface that is away for a week is forgotten, one that is connected
   const { pushes } = await get(w, `/inbox/${inbox_item_id}`);
   assert.deepEqual(pushes.map(({ surface }: { surface: string }) => surface), ["phone"]);
   assert.equal(sent(phone).length, 1);
+  await phone.drop();
+  await notify(w, "ada", "sam", "Away for now");
+  assert.equal(sent(await surface(w, "phone")).at(-1)?.item.text, "Away for now");
 });
 
 Deno.test("a late receipt counts after a reconnect, and what it tells of is not sent again", async () => {
@@ -132,6 +135,7 @@ Deno.test("a surface that was closed by the operator is offered nothing, and may
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { peer_id } = await get(w, "/peers/phone");
+  for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   await w.clock.settle();
   assert.equal(phone.closed?.code, 4004);
@@ -139,6 +143,10 @@ Deno.test("a surface that was closed by the operator is offered nothing, and may
   assert.deepEqual([surfaces, await pushTo(w, inbox_item_id, "phone")], [[], undefined]);
   const anew = await surface(w, "phone");
   assert.notEqual(anew.of("connected")[0]?.peer_id, peer_id);
+  assert.deepEqual(texts(anew), ["1", "2", "3"]);
+  for (const { delivery_id } of sent(anew)) await receipt(anew, delivery_id);
+  await anew.drop();
+  assert.deepEqual(texts(await surface(w, "phone")), []);
 });
 
 Deno.test("a lost surface is no surface, until it comes back", async () => {

@@ -174,6 +174,29 @@ Deno.test("a reply is shown under what came before it in its thread", async () =
   assert.equal((await say("14")).reply_to_ref, "13");
 });
 
+Deno.test("what comes first in a thread is shown under nothing, however late it is shown", async () => {
+  await using w = withHuman();
+  await enter(w, "ada");
+  const phone = await surface(w, "phone");
+  const first = await ask(w, "ada", "sam", "First");
+  await receipt(phone, lastSent(phone).delivery_id, { status: "failed", error_class: "x" });
+  await ask(w, "ada", "sam", "Second", { reply_to: first });
+  await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", surface_ref: "2" });
+  await phone.drop();
+  const again = await surface(w, "phone");
+  assert.deepEqual(sent(again).map(({ reply_to_ref }) => reply_to_ref), [null]);
+});
+
+Deno.test("a thread is one thread, however long it is", async () => {
+  await using w = withHuman();
+  await enter(w, "ada");
+  const phone = await surface(w, "phone");
+  let reply_to = await ask(w, "ada", "sam", "0");
+  await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", surface_ref: "1" });
+  for (let n = 1; n < 40; n++) reply_to = await ask(w, "ada", "sam", `${n}`, { reply_to });
+  assert.equal(lastSent(phone).reply_to_ref, "1");
+});
+
 Deno.test("what the human asks about an answer follows on it, and so does the next answer", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
