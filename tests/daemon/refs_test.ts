@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
+import { FakeClock } from "kit/clock.ts";
+import { jsonLog } from "kit/log.ts";
+import { Database } from "kit/sqlite.ts";
+import { migrations } from "../../daemon/migrations.ts";
 import { type World, world } from "../world.ts";
 import { get, notify, post } from "./cast.ts";
 import { type Item, lastSent, receipt, shown, surface } from "./screens.ts";
@@ -199,3 +203,24 @@ function listen(w: World): Map<string, () => string[]> {
   db.get = (row, sql, params) => (hear(sql, params), get(row, sql, params));
   return statements;
 }
+
+Deno.test("what was rendered before there was a table of refs is found by them", async () => {
+  const path = Deno.makeTempFileSync({ suffix: ".db" });
+  const log = jsonLog(new FakeClock(), "error", () => {});
+  try {
+    using before = new Database(path, migrations.slice(0, 1), log);
+    before.transactNow(() => {
+      before.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
+        values ('inb-a', 'notify', 'ada', 'Old', '[]', 1)`);
+      before.run(`insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
+        at) values ('inb-a', 'phone', 'pushed', '010', '["010", "011"]', 1, 1)`);
+    });
+    before[Symbol.dispose]();
+    await using w = world({ settings: { "human.name": "sam" }, db_path: path });
+    assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), ["inb-a"]);
+    const body = { surface: "phone", surface_ref: 11, text: "" };
+    assert.equal((await post(w, "/inbox/reply", body)).action, "read");
+  } finally {
+    for (const end of ["", "-wal", "-shm"]) await Deno.remove(path + end).catch(() => undefined);
+  }
+});
