@@ -1,7 +1,7 @@
 /** What the world may say about the human inbox. */
 
 import { z } from "zod";
-import { contract, Instant, Ok, QueryFlag, QueryNumber } from "kit/contract.ts";
+import { contract, Instant, Ok, QueryFlag, QueryNumber, Text } from "kit/contract.ts";
 import { Question } from "../asks/contract.ts";
 
 const maybe = z.string().nullable();
@@ -38,7 +38,9 @@ export const InboxItem = z.object({
 export type InboxItem = z.output<typeof InboxItem>;
 
 const byId = z.object({ id: z.string() });
-const surface = z.string().min(1).max(255).default("cli");
+const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters").default(
+  "cli",
+);
 /** What a surface calls a message: a number of any length, or any other word of its own. */
 const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
 
@@ -88,7 +90,7 @@ export const readInboxItem = contract({
 
 const reply = {
   surface,
-  text: z.string().max(262_144).default(""),
+  text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
   /** What the surface calls the reply itself; an ask that it opens keeps it as its origin. */
   ref: Ref.pipe(z.string().max(255)).optional(),

@@ -143,6 +143,19 @@ Deno.test("a reply to a closed ask, or to a note, asks its sender anew", async (
   assert.deepEqual([third?.text, third?.reply_to], ["Why?", undefined]);
 });
 
+Deno.test("what a reply says is as long as a text may be, and no agent is sent what it cannot read", async () => {
+  await using w = withHuman();
+  await enter(w, "ada");
+  const [, item_id] = await asked(w);
+  for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5, null]) {
+    assert.equal((await post(w, `/inbox/${item_id}/reply`, { text })).status, 422);
+  }
+  const surface = "a\u0000b";
+  assert.equal((await post(w, `/inbox/${item_id}/read`, { surface })).status, 422);
+  const long = await post(w, `/inbox/${item_id}/reply`, { text: "ä".repeat(131_072) });
+  assert.equal(long.action, "acked");
+});
+
 Deno.test("a reply whose sender is gone is refused, and leaves the item as it was", async () => {
   await using w = withHuman();
   const { inbox_item_id } = await notify(w, "a stranger", "sam");
