@@ -138,14 +138,14 @@ export class Delivery {
     });
   }
 
-  /** Lets a failed delivery go out again; false when it is not this peer's, or not under way. */
+  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
   again(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ground;
     return db.transact(() => {
       const message = ledger.held(db, delivery_id);
       if (message?.to_peer_id !== peer_id) return false;
       if (message.state === "failed") this.#steps.offered(message);
-      return ["failed", "queued", "attempting", "sent"].includes(message.state);
+      return message.state === "failed" || message.state === "queued";
     });
   }
 

@@ -44,7 +44,7 @@ export interface SurfacesNeeds {
   readonly post: {
     /** Sends an item to a surface's peer; the id of the delivery. */
     send(to: Address, item: Told, ttl_ms: number): string;
-    /** Lets what has failed go out again; false when this peer has no such delivery on its way. */
+    /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
     again(delivery_id: string, peer_id: string): boolean;
   };
 }

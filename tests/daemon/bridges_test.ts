@@ -165,6 +165,8 @@ Deno.test("a surface that comes back as a bridge gets what waits for it as plain
   assert.deepEqual(bridge.of("inbox_item"), []);
   await notify(w, "ada", "sam", "New");
   assert.deepEqual(bridge.of("notify").map(({ text }) => text), ["Missed", "New"]);
+  const screen = await surface(w, "telegram");
+  assert.deepEqual(sent(screen).map(({ item }) => item.text), ["Missed"]);
 });
 
 Deno.test("a bridge speaks for the human, and nothing proves that the human spoke", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { FakeProcesses, world } from "../world.ts";
-import { get, notify } from "./cast.ts";
+import { get, notify, post } from "./cast.ts";
 import { lastSent, pushTo, receipt, sent, shown, surface } from "./screens.ts";
 
 const settings = { "human.name": "sam" };
@@ -147,6 +147,24 @@ Deno.test("a surface that was closed by the operator is offered nothing, and may
   for (const { delivery_id } of sent(anew)) await receipt(anew, delivery_id);
   await anew.drop();
   assert.deepEqual(texts(await surface(w, "phone")), []);
+});
+
+Deno.test("a surface that was unregistered, or takes no messages, is offered nothing meanwhile", async () => {
+  await using w = withHuman();
+  const phone = await surface(w, "phone");
+  const { peer_id } = await get(w, "/peers/phone");
+  await notify(w, "ada", "sam", "Before");
+  await post(w, "/peer/unregister", { peer_id });
+  await w.clock.settle();
+  await notify(w, "ada", "sam", "Unregistered");
+  const again = await surface(w, "phone");
+  assert.deepEqual([phone.closed?.code, again.of("connected")[0]?.peer_id], [1001, peer_id]);
+  assert.deepEqual(texts(again), ["Before"]);
+  await receipt(again, sent(again)[0]?.delivery_id ?? "");
+  await post(w, `/peers/${peer_id}/provenance`, { addressable: false });
+  const { inbox_item_id = "" } = await notify(w, "ada", "sam", "Not addressable");
+  assert.deepEqual((await get(w, `/inbox/${inbox_item_id}`)).pushes, []);
+  assert.deepEqual(texts(again), ["Before"]);
 });
 
 Deno.test("a lost surface is no surface, until it comes back", async () => {
