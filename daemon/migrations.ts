@@ -199,7 +199,7 @@ export const migrations: readonly string[] = [
 
   create table surfaces (
     surface text primary key,
-    peer_id text not null,
+    peer_id text not null unique,
     bridge integer not null check (bridge in (0, 1)),
     seen_at integer not null
   ) strict, without rowid;

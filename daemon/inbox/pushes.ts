@@ -114,6 +114,7 @@ export function surface(db: Database, surface: string): Surface | undefined {
   });
 }
 
+/** A name is one peer's, and a peer has one name. */
 export function remember(
   db: Database,
   { surface, peer_id, bridge, at }: {
@@ -124,10 +125,8 @@ export function remember(
   },
 ): void {
   db.run(
-    `insert into surfaces (surface, peer_id, bridge, seen_at)
-     values (:surface, :peer_id, :bridge, :at)
-     on conflict (surface) do update set peer_id = excluded.peer_id, bridge = excluded.bridge,
-       seen_at = excluded.seen_at`,
+    `insert or replace into surfaces (surface, peer_id, bridge, seen_at)
+     values (:surface, :peer_id, :bridge, :at)`,
     { surface, peer_id, bridge: bridge ? 1 : 0, at },
   );
 }

@@ -167,6 +167,19 @@ Deno.test("a surface that was unregistered, or takes no messages, is offered not
   assert.deepEqual(texts(again), ["Before"]);
 });
 
+Deno.test("a surface that comes back under another name is one surface still", async () => {
+  await using w = withHuman();
+  const phone = await surface(w, "phone");
+  const { peer_id } = await get(w, "/peers/phone");
+  await post(w, `/peers/${peer_id}/name`, { name: "wall" });
+  await phone.drop();
+  const wall = await surface(w, "wall");
+  assert.equal(wall.of("connected")[0]?.peer_id, peer_id);
+  const { surfaces, inbox_item_id = "" } = await notify(w, "ada", "sam", "Once");
+  assert.deepEqual([surfaces, texts(wall)], [["wall"], ["Once"]]);
+  assert.equal(await pushTo(w, inbox_item_id, "phone"), undefined);
+});
+
 Deno.test("a lost surface is no surface, until it comes back", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");

@@ -192,7 +192,7 @@ CREATE INDEX stages_ident on stages (ident);
 
 CREATE TABLE surfaces (
   surface text primary key,
-  peer_id text not null,
+  peer_id text not null unique,
   bridge integer not null check (bridge in (0, 1)),
   seen_at integer not null
 ) strict, without rowid;
