@@ -2,7 +2,7 @@
 
 import { type Call } from "kit/client.ts";
 import type { Clock, Ids } from "kit/clock.ts";
-import { EventLog, type MeshEvent } from "kit/events.ts";
+import { EventLog } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
@@ -29,6 +29,7 @@ import { Meters } from "./events/meters.ts";
 import { Idempotency } from "./idempotency.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { Inbox } from "./inbox/inbox.ts";
+import { Surfaces } from "./inbox/surfaces.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
@@ -55,6 +56,7 @@ import {
   openPeers,
   openQuestions,
   openRouter,
+  openSurfaces,
 } from "./wiring.ts";
 
 const BEAT_MS = 1000;
@@ -101,6 +103,7 @@ export class Daemon implements AsyncDisposable {
   readonly many: Many;
   readonly attachments: Attachments;
   readonly router: Router | undefined;
+  readonly surfaces: Surfaces;
   readonly inbox: Inbox;
   readonly agents: Agents;
   readonly meters: Meters;
@@ -115,7 +118,6 @@ export class Daemon implements AsyncDisposable {
   readonly #ending = new AbortController();
   /** Aborts as the daemon goes down. */
   readonly ending = this.#ending.signal;
-  #dashboards = 0;
   #mcp: Promise<Mcp> | undefined;
   /** The port that is listened on, once it is known. */
   port: number | undefined;
@@ -136,12 +138,15 @@ export class Daemon implements AsyncDisposable {
     this.directory = openDirectory(this);
     this.peers = openPeers(this);
     const steps = new Steps(this.ground, this.meters);
-    this.sockets = new Sockets(this.ground, steps);
+    this.sockets = new Sockets(this.ground, steps, {
+      item: (item_id, surface) => this.surfaces.frame(item_id, surface),
+    });
     this.courier = openCourier(this, steps);
     this.delivery = openDelivery(this, steps);
     this.drains = openDrains(this);
     this.messages = openMessages(this);
     this.attachments = openAttachments(this);
+    this.surfaces = openSurfaces(this);
     this.inbox = openInbox(this);
     this.asks = openAsks(this);
     this.questions = openQuestions(this);
@@ -239,22 +244,6 @@ export class Daemon implements AsyncDisposable {
   /** The tools for agents. Loaded when the first one calls: their SDK is a third of our memory. */
   mcp(): Promise<Mcp> {
     return this.#mcp ??= openMcp(this);
-  }
-
-  /** A dashboard's stream, while it is open. */
-  dashboard(): Disposable & { taken(event: MeshEvent): void } {
-    this.#dashboards++;
-    return {
-      taken: (event) => {
-        if (event.type === "inbox_item") this.inbox.shown(event.data.item_id, String(event.id));
-      },
-      [Symbol.dispose]: () => void this.#dashboards--,
-    };
-  }
-
-  /** Names of the surfaces that show the human its items now. */
-  surfaces(): string[] {
-    return this.#dashboards > 0 ? ["dashboard"] : [];
   }
 
   #levels() {

@@ -11,6 +11,12 @@ import { ALIASES } from "./peers/directory.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
 
+/** What a connection comes as, and the peer that it is known to be. */
+interface Guest extends z.output<typeof Greeting> {
+  readonly kind: "peer" | "human" | "surface" | "bridge";
+  readonly peer_id: string | undefined;
+}
+
 /** Registers the connection's peer; its session's identity, or a problem that closes the socket. */
 export async function greet(
   daemon: Daemon,
@@ -18,47 +24,61 @@ export async function greet(
 ): Promise<Identity & { mesh_session_id: string | null }> {
   const checked = Greeting.safeParse(connect);
   if (!checked.success) throw invalidRequest(checked.error);
-  const { display_name, backend } = checked.data;
-  const surface = connect.capabilities.includes("inbox_surface");
-  const bridge = connect.role === "human" || ALIASES.includes(display_name);
-  const proven_peer_id = await proofOf(daemon, connect);
-  const registration = toRegistration(connect, { display_name, backend, surface });
+  const certified = await certifiedAs(daemon, connect);
+  const guest = toGuest(daemon, connect, checked.data);
+  const proven_peer_id = certified ?? (connect.peer_id ? undefined : guest.peer_id);
+  const registration = toRegistration(connect, guest);
   const peer = daemon.peers.register(
     proven_peer_id ? { ...registration, peer_id: proven_peer_id } : registration,
-    { proven_peer_id, reserved_names: surface || bridge },
+    { proven_peer_id, reserved_names: guest.kind !== "peer" },
   );
+  const { display_name, kind } = guest;
   return {
     peer_id: peer.peer_id,
     display_name: peer.name,
     mesh_session_id: peer.mesh_session_id,
     receipts: connect.capabilities.includes("delivery_receipts"),
-    surface: surface ? display_name : null,
+    surface: kind === "peer" ? null : { name: display_name, bridge: kind !== "surface" },
   };
 }
 
-/** The peer that a certificate names, or the human that a bridge speaks for. */
-async function proofOf(daemon: Daemon, connect: Connect): Promise<string | undefined> {
-  if (connect.birth_certificate) {
-    const { peer_id } = await daemon.registry.check(connect.birth_certificate);
-    if (connect.peer_id && connect.peer_id !== peer_id) {
-      throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
-    }
-    return peer_id;
+/** The peer that a certificate names. */
+async function certifiedAs(daemon: Daemon, connect: Connect): Promise<string | undefined> {
+  if (!connect.birth_certificate) return undefined;
+  const { peer_id } = await daemon.registry.check(connect.birth_certificate);
+  if (connect.peer_id && connect.peer_id !== peer_id) {
+    throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
   }
-  const human = connect.role === "human" ? daemon.directory.human() : undefined;
-  return human?.name === connect.display_name ? human.peer_id : undefined;
+  return peer_id;
 }
 
-function toRegistration(
-  connect: Connect,
-  { display_name, backend, surface }: {
-    display_name: string;
-    backend: Backend;
-    surface: boolean;
-  },
-): Registration {
+/**
+ * A surface is known by its name, and so is a bridge that an alias names: the newest connection is
+ * it. Any other bridge is the human itself; the first one registers it. (Contract 2, "Human", and
+ * contract 4, "Surfaces".)
+ */
+function toGuest(
+  { directory, surfaces }: Daemon,
+  { role, capabilities }: Connect,
+  greeting: z.output<typeof Greeting>,
+): Guest {
+  const { display_name } = greeting;
+  const shows = { ...greeting, peer_id: surfaces.peerOf(display_name) };
+  if (capabilities.includes("inbox_surface")) return { ...shows, kind: "surface" };
+  const human = directory.human();
+  if (role === "human" && human?.name === display_name) {
+    return { ...greeting, kind: "human", peer_id: human.peer_id };
+  }
+  const alias = ALIASES.includes(display_name);
+  if (alias && (role !== "human" || human)) return { ...shows, kind: "bridge" };
+  return { ...greeting, kind: role === "human" ? "human" : "peer", peer_id: undefined };
+}
+
+/** Surfaces and bridges are services of the house, and not listed. */
+function toRegistration(connect: Connect, { display_name, backend, kind }: Guest): Registration {
   const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
-  const role = surface ? "service" : connect.role;
+  const service = kind === "surface" || kind === "bridge";
+  const role = service ? "service" : connect.role;
   return {
     name: display_name,
     backend,
@@ -69,6 +89,6 @@ function toRegistration(
     ...(agent_pid && { agent_pid }),
     ...(model && { model }),
     ...(metadata && { metadata }),
-    ...(surface && { provenance: { initiator: "system" } }),
+    ...(service && { provenance: { initiator: "system" } }),
   };
 }

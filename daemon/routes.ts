@@ -83,7 +83,7 @@ export function routesOf(daemon: Daemon): Route[] {
       health: () => health(daemon),
       contracts: (): Contract[] => routes.map(({ contract }) => contract),
       signal: daemon.ending,
-      dashboard: () => daemon.dashboard(),
+      dashboard: () => daemon.surfaces.dashboard(),
     }),
   ];
   return routes;
@@ -115,8 +115,9 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
 }
 
 /** A socket is evidence of its peer. One that takes no messages is replayed none (spec 3). */
-function attach({ ground, peers, sockets, delivery, directory }: Daemon, session: Session): void {
-  const { peer_id } = session;
+function attach(daemon: Daemon, session: Session): void {
+  const { ground, peers, sockets, delivery, directory, surfaces } = daemon;
+  const { peer_id, identity: { surface } } = session;
   ground.db.transact(() => {
     if (!directory.isOpen(peer_id)) {
       return ground.db.afterCommit(() => session.end("peer_retired"));
@@ -125,15 +126,17 @@ function attach({ ground, peers, sockets, delivery, directory }: Daemon, session
     if (!directory.resolve(peer_id).addressable) {
       delivery.dropQueue(peer_id, "peer_not_addressable");
     }
-    sockets.attach(session);
+    sockets.attach(session, () => surface && surfaces.welcome({ ...surface, peer_id }));
   });
 }
 
 /** A lost socket takes a peer offline, unless it can be reached another way. */
-function detach({ ground, peers, sockets, directory, courier }: Daemon, session: Session): void {
-  const { peer_id } = session;
+function detach(daemon: Daemon, session: Session): void {
+  const { ground, peers, sockets, directory, courier, surfaces } = daemon;
+  const { peer_id, identity: { surface } } = session;
   ground.db.transact(() => {
     if (!sockets.detach(session)) return;
+    if (surface) surfaces.left(surface.name);
     if (!directory.isOpen(peer_id)) return;
     if (directory.resolve(peer_id).role !== "human" && !directory.reachable(peer_id)) {
       const cause = { reason: "socket_closed", source: "websocket", terminal: false };
@@ -148,15 +151,19 @@ const VERBS = {
   ...{ ack: ackAsk, decline: declineAsk, answer: answerAsk },
 } as const;
 
-/** A verb on a socket is its route, with the session's peer as the sender. */
+/**
+ * A verb on a socket is its route, with the session's peer as the sender. A bridge speaks for the
+ * human, as a program may: nothing proves that the human spoke (contract 2).
+ */
 async function doVerb(
   daemon: Daemon,
-  { peer_id, identity }: Session,
+  { peer_id, identity: { surface } }: Session,
   { type, request_id: _, idempotency_key, traceparent, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
   // What a surface answers, the human has answered on it.
-  const human = type === "answer" && identity.surface !== null && daemon.directory.human();
-  const body: unknown = { ...fields, from_peer: human ? human.peer_id : peer_id };
+  const for_human = surface && (surface.bridge || type === "answer");
+  const human = for_human ? daemon.directory.human()?.peer_id : undefined;
+  const body: unknown = { ...fields, from_peer: human ?? peer_id };
   const headers = {
     ...(idempotency_key !== undefined && { "idempotency-key": idempotency_key }),
     ...(traceparent !== undefined && { traceparent }),

@@ -20,6 +20,7 @@ import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
+import { Surfaces } from "./inbox/surfaces.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { Directory } from "./peers/directory.ts";
@@ -98,6 +99,7 @@ export function openDelivery(house: Daemon, steps: Steps): Delivery {
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) house.asks.sendFailed(correlation_id, reason ?? "failed");
     },
+    rendered: (surface, item_id, said) => house.surfaces.receipt(surface, item_id, said),
   });
 }
 
@@ -142,11 +144,33 @@ export function openAttachments(house: Daemon): Attachments {
   });
 }
 
+export function openSurfaces(house: Daemon): Surfaces {
+  const { db } = house.ground;
+  return new Surfaces(house.ground, {
+    screens: () =>
+      house.sockets.surfaces().flatMap(({ peer_id, identity: { surface } }) =>
+        surface ? { ...surface, peer_id } : []
+      ),
+    write: (peer_id, message) => house.sockets.write(peer_id, message),
+    address: (peer_id) => peerRows.address(db, peer_id),
+    post: {
+      again: (delivery_id, peer_id) => house.delivery.again(delivery_id, peer_id),
+      send: (to, { item_id, from: name, from_peer_id: peer_id, correlation_id, text }, ttl_ms) => {
+        const { message } = house.delivery.send({
+          ...{ kind: "inbox_item", from: { peer_id, name }, to, voice: "peer", circle: to.circle },
+          ...{ item_id, correlation_id, text, ttl_ms },
+        });
+        return message.delivery_id;
+      },
+    },
+  });
+}
+
 export function openInbox(house: Daemon): Inbox {
   const { db } = house.ground;
   return new Inbox(house.ground, {
     mustHuman: () => house.directory.mustHuman(),
-    surfaces: () => house.surfaces(),
+    offer: (item, message) => house.surfaces.offer(item, message),
     history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
     ack: (correlation_id, said) => {
@@ -157,11 +181,11 @@ export function openInbox(house: Daemon): Inbox {
       const from_peer = house.directory.mustHuman().peer_id;
       house.questions.answer({ correlation_id, from_peer, ...said }, { proven_human: true });
     },
-    openAsk: (to_peer, { text, attachments }, reply_to) => {
+    openAsk: (to_peer, { text, attachments, origin }, reply_to) => {
       const from_peer = house.directory.mustHuman().peer_id;
       const asked = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
-      const manner = { proven_human: true };
-      const { ticket } = house.asks.open({ ...asked, ...(reply_to && { reply_to }) }, manner);
+      const about = { ...(reply_to && { reply_to }), ...(origin && { origin }) };
+      const { ticket } = house.asks.open({ ...asked, ...about }, { proven_human: true });
       return ticket?.message.correlation_id ?? "";
     },
   });

@@ -47,6 +47,8 @@ export interface Draft {
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<Held, "close_reason" | "outcome">;
   readonly opening?: Opening;
+  /** How long it may wait; the queue's own time otherwise. */
+  readonly ttl_ms?: number;
 }
 
 export interface DeliveryNeeds {
@@ -55,6 +57,13 @@ export interface DeliveryNeeds {
   /** A message of an ask could not be carried at all: its asker is told. */
   undeliverable(message: Held): void;
   readonly neighbours: audit.Neighbours;
+  /** A surface's word on an inbox item. */
+  rendered(surface: string, item_id: string, receipt: Rendered): void;
+}
+
+/** What a surface may say of an item that it was sent (contract 4). */
+interface Rendered extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
+  readonly status: "pushed" | "failed";
 }
 
 /** How long a message is to read, with what is attached. */
@@ -92,7 +101,8 @@ export class Delivery {
   send(draft: Draft): Ticket {
     const { db } = this.#ground;
     const { peer_id, role } = draft.to;
-    const session = this.#sockets.flowing(peer_id);
+    // The inbox takes what is for the human, and gives it to the surfaces.
+    const session = role === "human" ? undefined : this.#sockets.flowing(peer_id);
     return db.transact(() => {
       this.#limits.admit(draft, !session && role !== "human");
       const message = this.#write(draft, session);
@@ -136,9 +146,21 @@ export class Delivery {
     db.transact(() => {
       const message = this.#sockets.receipt(session, ack);
       if (!message) return;
+      if (message.item_id !== null) return this.#rendered(session, message, ack);
       if (ack.status === "failed" || ack.status === "rejected") {
         this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
       }
+    });
+  }
+
+  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
+  again(delivery_id: string, peer_id: string): boolean {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const message = ledger.held(db, delivery_id);
+      if (message?.to_peer_id !== peer_id) return false;
+      if (message.state === "failed") this.#steps.offered(message);
+      return message.state === "failed" || message.state === "queued";
     });
   }
 
@@ -266,6 +288,23 @@ export class Delivery {
     };
   }
 
+  /**
+   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
+   * that failed before, or one that waits again since the line was lost.
+   */
+  #rendered({ identity }: Session, message: Held, ack: DeliveryAck): void {
+    const { item_id, state } = message;
+    if (!identity.surface || item_id === null) return;
+    const { name } = identity.surface;
+    if (ack.status === "pushed") {
+      this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
+      this.#needs.rendered(name, item_id, { ...ack, status: "pushed" });
+    } else if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
+      this.#needs.rendered(name, item_id, { ...ack, status: "failed" });
+    } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
+  }
+
   /** A definite no of the receiver: another rung, or the end of it. */
   #fail(message: Held, reason: string): void {
     const { state, attempts } = message;
@@ -305,6 +344,7 @@ export class Delivery {
     const seq = ++this.#last_seq;
     const ident = this.#needs.numbers.ident(seq);
     const taken = to.role === "human"; // The inbox is the receiver, and it has it.
+    const ttl_ms = draft.ttl_ms ?? this.#needs.queue.ttl_ms;
     return {
       seq,
       delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
@@ -324,15 +364,15 @@ export class Delivery {
       traceparent: draft.traceparent ?? this.#trace(draft),
       state: session ? "attempting" : taken ? "accepted" : "queued",
       rung: session ? "websocket" : null,
-      repeatable: session?.identity.receipts ?? false,
+      repeatable: session?.receipts(kind) ?? false,
       attempts: session ? 1 : 0,
       created_at: now,
       attempted_at: session ? now : null,
       sent_at: null,
-      accepted_at: taken && !session ? now : null,
+      accepted_at: taken ? now : null,
       seen_at: null,
       settled_at: null,
-      expires_at: opening ? null : now + this.#needs.queue.ttl_ms,
+      expires_at: opening ? null : now + ttl_ms,
       reason: null,
       close_reason: draft.closing?.close_reason ?? null,
       outcome: draft.closing?.outcome ?? null,

@@ -20,6 +20,7 @@ export const deliveryMachine = machine("delivery", [
   ["queued",      "accepted",   "accepted"  ], // A late receipt of an earlier attempt.
   ["queued",      "seen",       "seen"      ],
   ["queued",      "rejected",   "failed"    ],
+  ["failed",      "offered",    "queued"    ], // A surface is offered an item again (contract 4).
   ["queued",      "expired",    "expired"   ],
   ["queued",      "dropped",    "dropped"   ],
 ]);

@@ -1,7 +1,7 @@
 /** What the world may say about the human inbox. */
 
 import { z } from "zod";
-import { contract, Instant, Ok, QueryFlag, QueryNumber } from "kit/contract.ts";
+import { contract, Instant, Ok, QueryFlag, QueryNumber, Text } from "kit/contract.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { Question } from "../asks/contract.ts";
 
@@ -39,7 +39,11 @@ export const InboxItem = z.object({
 export type InboxItem = z.output<typeof InboxItem>;
 
 const byId = z.object({ id: z.string() });
-const surface = z.string().min(1).max(255).default("cli");
+const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters").default(
+  "cli",
+);
+/** What a surface calls a message: a number of any length, or any other word of its own. */
+const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
 
 export const listInbox = contract({
   id: "inbox.list",
@@ -87,9 +91,11 @@ export const readInboxItem = contract({
 
 const reply = {
   surface,
-  text: z.string().max(262_144).default(""),
+  text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
   attachments: Attaching.optional(),
+  /** What the surface calls the reply itself; an ask that it opens keeps it as its origin. */
+  ref: Ref.pipe(z.string().max(255)).optional(),
 };
 
 /** What the ask of a reply may be refused for: the item's sender may be gone by now. */
@@ -116,7 +122,7 @@ export const replyInboxItem = contract({
   summary: "Answer the item's ask, or ask its sender anew",
   who: "surface",
   params: byId,
-  body: z.object({ ...reply, ref: z.string().max(255).optional() }),
+  body: z.object(reply),
   returns: Replied,
   fails: ["no_human", "unknown_item", ...replyFails],
 });
@@ -128,7 +134,7 @@ export const replyByRef = contract({
   path: "/inbox/reply",
   summary: "Answer the item that a surface rendered as a given message",
   who: "surface",
-  body: z.object({ ...reply, surface_ref: z.string().min(1).max(255) }),
+  body: z.object({ ...reply, surface_ref: Ref }),
   returns: Replied,
   fails: ["no_human", "unknown_surface_ref", ...replyFails],
 });

@@ -5,11 +5,12 @@ import { Problem } from "kit/problem.ts";
 import type { Ask, Question } from "../asks/contract.ts";
 import type { Held } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
-import type { InboxItem, InboxQuery, InboxReply, Push } from "./contract.ts";
+import type { InboxItem, InboxQuery, InboxReply } from "./contract.ts";
+import * as pushes from "./pushes.ts";
 import * as rows from "./store.ts";
 
-/** How far back a surface that connects is given what it has missed (contract 4). */
-export const CATCH_UP_MS = 24 * 3_600_000;
+/** How far back a thread is followed to the ask that it began with. */
+const THREAD_ASKS_MAX = 32;
 
 /** Items that retention looks at in one beat, and how long it rests when it has seen them all. */
 const FORGET_ROWS_MAX = 100;
@@ -17,8 +18,8 @@ const FORGET_REST_MS = 60_000;
 
 export interface InboxNeeds {
   mustHuman(): Address;
-  /** Names of the surfaces that are connected, the dashboard included. */
-  surfaces(): readonly string[];
+  /** Offers an item to the surfaces; the names of those that are connected. */
+  offer(item: InboxItemTold, message: Held): string[];
   ask(correlation_id: string): Ask | undefined;
   /** Acks an open ask as the human. */
   ack(correlation_id: string, said: { message?: string; attachments?: string[] }): void;
@@ -30,18 +31,23 @@ export interface InboxNeeds {
   /** Asks a peer as the human; the new ask's id. */
   openAsk(
     to_peer: string,
-    said: { text: string; attachments: string[] | undefined },
+    said: { text: string; attachments: string[] | undefined; origin: Origin },
     reply_to: string | null,
   ): string;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
 }
 
+type InboxItemTold = Omit<InboxItem, "pushes" | "read" | "replied">;
+/** Which message on a surface an ask of the human's began as (specification 2); null without. */
+type Origin = { readonly surface: string; readonly ref: string } | null;
+
 interface Thread {
   readonly surface: string;
   readonly text: string;
   readonly option_id?: string | undefined;
   readonly attachments?: string[] | undefined;
+  readonly ref?: string | undefined;
 }
 
 /** What is asked with files alone: an ask has a text. */
@@ -77,40 +83,24 @@ export class Inbox {
         replied_at: null,
         created_at: message.created_at,
       };
-      rows.insert(db, item);
+      rows.insert(db, { ...item, thread: this.#threadOf(item.correlation_id) });
       const { item_id, kind, from, from_peer_id, correlation_id } = item;
       events.append("inbox_item", { item_id, kind, from, from_peer_id, correlation_id });
-      const surfaces = [...this.#needs.surfaces()];
-      for (const surface of surfaces) this.#offer(surface, item_id);
-      return { item_id, surfaces };
-    });
-  }
-
-  /** The dashboard's stream has flushed the item's event: the receipt of that surface. */
-  shown(item_id: string, surface_ref: string): void {
-    const { db, clock, events } = this.#ground;
-    const surface = "dashboard";
-    db.transact(() => {
-      if (!rows.get(db, item_id)) return;
-      const refs = { surface_ref, surface_refs: [surface_ref] };
-      const receipt = { status: "pushed" as const, verified: true, error_class: null };
-      rows.upsertPush(db, item_id, { surface, ...receipt, ...refs, at: clock.now() });
-      events.append("surface_pushed", { surface, item_id, surface_ref });
+      return { item_id, surfaces: this.#needs.offer(item, message) };
     });
   }
 
   list(query: InboxQuery) {
-    const { db } = this.#ground;
-    const human = this.#needs.mustHuman();
-    const { unread = false, limit, surface, through_ref } = query;
-    const found = surface === undefined
-      ? rows.list(db, unread, limit)
-      : this.#renderedOn(surface, through_ref).filter(({ read }) => !unread || !read);
-    return { human: human.name, human_peer_id: human.peer_id, items: found.slice(0, limit) };
+    const human = this.mustHuman();
+    return { human: human.name, human_peer_id: human.peer_id, items: this.#found(query) };
+  }
+
+  mustHuman(): Address {
+    return this.#needs.mustHuman();
   }
 
   mustGet(item_id: string): InboxItem {
-    this.#needs.mustHuman();
+    this.mustHuman();
     const item = rows.get(this.#ground.db, item_id);
     if (!item) throw new Problem("unknown_item", { item_id });
     return item;
@@ -138,6 +128,7 @@ export class Inbox {
     return db.transact(() => {
       const item = this.mustGet(item_id);
       const done = this.#act(item, reply);
+      if (done.action === "asked") rows.beginThread(db, item_id, done.correlation_id);
       rows.markRead(db, item_id, reply.surface, clock.now());
       const replied = done.action !== "read";
       if (replied) rows.markReplied(db, item_id, clock.now());
@@ -152,11 +143,13 @@ export class Inbox {
     });
   }
 
-  replyByRef(surface_ref: string, reply: InboxReply) {
-    this.#needs.mustHuman();
+  /** The same, for the item that a surface has rendered as this message, in whole or in part. */
+  replyByRef(ref: string, reply: InboxReply) {
+    this.mustHuman();
     const { surface } = reply;
-    const item_id = rows.byRef(this.#ground.db, surface, surface_ref);
-    if (!item_id) throw new Problem("unknown_surface_ref", { surface, surface_ref });
+    const digits = DECIMAL.test(ref) ? digitsOf(ref) : null;
+    const item_id = pushes.byRef(this.#ground.db, { surface, ref, digits });
+    if (!item_id) throw new Problem("unknown_surface_ref", { surface, surface_ref: ref });
     return this.reply(item_id, reply);
   }
 
@@ -165,10 +158,12 @@ export class Inbox {
     const { db, clock } = this.#ground;
     const item = rows.askItem(db, ask.correlation_id);
     if (!item || item.replied) return;
-    const answered = ask.close_reason === "answered" || ask.outcome === "answered" ||
-      ask.outcome === "acknowledged" || ask.outcome === "declined";
-    if (answered) rows.markReplied(db, item.item_id, clock.now());
-    this.#sayUpdated({ ...item, replied: answered }, null);
+    const { outcome, close_reason } = ask;
+    const answered = close_reason === "answered" || outcome === "answered" ||
+      outcome === "acknowledged" || outcome === "declined";
+    if (!answered) return;
+    rows.markReplied(db, item.item_id, clock.now());
+    this.#sayUpdated({ ...item, replied: true }, null);
   }
 
   /** Once a second: forgets items that were read long ago, unless their ask is open. */
@@ -188,7 +183,7 @@ export class Inbox {
     if (over) this.#rest_until = now + FORGET_REST_MS;
   }
 
-  #act(item: InboxItem, { text, option_id, attachments }: Thread) {
+  #act(item: InboxItem, { surface, text, option_id, attachments, ref }: Thread) {
     const { correlation_id, from_peer_id, from } = item;
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
@@ -207,34 +202,32 @@ export class Inbox {
     if (text === "" && !attachments?.length) {
       return { action: "read" as const, correlation_id: null };
     }
-    const reply_to = asked ? asked.correlation_id : null;
-    const asking = { text: text || FILES_ALONE, attachments };
+    const reply_to = ask ? ask.correlation_id : null;
+    const origin = ref === undefined ? null : { surface, ref };
+    const asking = { text: text || FILES_ALONE, attachments, origin };
     const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to);
     return { action: "asked" as const, correlation_id: opened };
   }
 
-  /** Notes that a surface is to show an item; its receipt says what became of it. */
-  #offer(surface: string, item_id: string): void {
-    const { db, clock } = this.#ground;
-    const push: Push = {
-      surface,
-      status: "pending",
-      surface_ref: null,
-      surface_refs: [],
-      verified: false,
-      error_class: null,
-      at: clock.now(),
-    };
-    rows.upsertPush(db, item_id, push);
+  #found({ unread = false, limit, surface, through_ref }: InboxQuery): InboxItem[] {
+    const { db } = this.#ground;
+    if (surface === undefined) return unread ? rows.unread(db, limit) : rows.list(db, limit);
+    const of = { surface, unread, limit };
+    if (through_ref === undefined) return rows.rendered(db, of);
+    return rows.renderedThrough(db, { ...of, digits: digitsOf(through_ref) });
   }
 
-  #renderedOn(surface: string, through_ref: string | undefined): InboxItem[] {
-    const { db } = this.#ground;
-    const ref = (item: InboxItem) =>
-      item.pushes.find((push) => push.surface === surface)?.surface_ref;
-    return rows.pushedTo(db, surface)
-      .filter((item) => through_ref === undefined || isAtMost(ref(item), through_ref))
-      .sort((a, b) => compareRefs(ref(b), ref(a)));
+  /** The first ask of the talk that an ask belongs to: of its items, or along `reply_to`. */
+  #threadOf(correlation_id: string | null): string | null {
+    let first = correlation_id;
+    for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {
+      const known = rows.threadOf(this.#ground.db, first);
+      if (known !== null) return known;
+      const before: string | null = this.#needs.ask(first)?.reply_to ?? null;
+      if (before === null) break;
+      first = before;
+    }
+    return first;
   }
 
   #sayUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
@@ -244,17 +237,7 @@ export class Inbox {
 
 const DECIMAL = /^\d+$/;
 
-/** Refs are decimal numbers of any length; what is no number sorts last (contract 4). */
-export function compareRefs(a: string | null | undefined, b: string | null | undefined): number {
-  const [x, y] = [toNumber(a), toNumber(b)];
-  if (x === undefined || y === undefined) return Number(x !== undefined) - Number(y !== undefined);
-  return x < y ? -1 : x > y ? 1 : 0;
-}
-
-function isAtMost(ref: string | null | undefined, most: string): boolean {
-  return toNumber(ref) !== undefined && compareRefs(ref, most) <= 0;
-}
-
-function toNumber(ref: string | null | undefined): bigint | undefined {
-  return ref && DECIMAL.test(ref) ? BigInt(ref) : undefined;
+/** Refs are decimal numbers of any length (contract 4): their digits without leading zeros. */
+function digitsOf(ref: string): string {
+  return ref.replace(/^0+/, "");
 }

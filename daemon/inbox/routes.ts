@@ -15,5 +15,16 @@ export function inboxRoutes(inbox: Inbox): Route[] {
     }),
     route(replyInboxItem, ({ params, body }) => inbox.reply(params.id, body)),
     route(replyByRef, ({ body }) => inbox.replyByRef(body.surface_ref, body)),
-  ];
+  ].map((route) => forHuman(inbox, route));
+}
+
+/** Without a human every inbox route is 503, whatever else is wrong with the request (spec 7). */
+function forHuman(inbox: Inbox, { contract, run }: Route): Route {
+  return {
+    contract,
+    run(context, caller, door) {
+      inbox.mustHuman();
+      return run(context, caller, door);
+    },
+  };
 }

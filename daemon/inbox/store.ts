@@ -3,30 +3,33 @@
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { toWire } from "../attachments/contract.ts";
-import { InboxItem, Push } from "./contract.ts";
+import { InboxItem } from "./contract.ts";
+import * as pushes from "./pushes.ts";
 
 /** What is stored of an item: the record without its pushes and what its instants say. */
 const StoredItem = InboxItem.omit({ pushes: true, read: true, replied: true, from: true }).extend({
-  seq: z.number().int(),
   from_name: z.string(),
 });
 const Row = rowOf(StoredItem);
-const StoredPush = Push.extend({ item_id: z.string() });
-const PushRow = rowOf(StoredPush);
 
-const COLUMNS = `seq, item_id, kind, from_name, from_peer_id, correlation_id, text, attachments,
+const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, attachments,
   question, read_at, read_by, replied_at, created_at`;
 
-export function insert(db: Database, item: Omit<InboxItem, "pushes" | "read" | "replied">): number {
-  const { item_id, kind, from, from_peer_id, correlation_id, text, created_at } = item;
+export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
+  /** The first ask of the talk that the item belongs to; null when it belongs to none. */
+  readonly thread: string | null;
+};
+
+export function insert(db: Database, item: NewItem): number {
+  const { item_id, kind, from, from_peer_id, correlation_id, thread, text, created_at } = item;
   return db.insert(
     `insert into inbox_items
-       (item_id, kind, from_name, from_peer_id, correlation_id, text, attachments, question,
-        created_at)
-     values (:item_id, :kind, :from_name, :from_peer_id, :correlation_id, :text, :attachments,
-             :question, :created_at)`,
+       (item_id, kind, from_name, from_peer_id, correlation_id, thread, text, attachments,
+        question, created_at)
+     values (:item_id, :kind, :from_name, :from_peer_id, :correlation_id, :thread, :text,
+             :attachments, :question, :created_at)`,
     {
-      ...{ item_id, kind, from_name: from, from_peer_id, correlation_id, text, created_at },
+      ...{ item_id, kind, from_name: from, from_peer_id, correlation_id, thread, text, created_at },
       attachments: JSON.stringify(toWire(item.attachments)),
       question: item.question && JSON.stringify(item.question),
     },
@@ -40,24 +43,57 @@ export function get(db: Database, item_id: string): InboxItem | undefined {
   return row && toItem(db, row);
 }
 
-/** Newest first; `before` is the seq of the last page's end. */
-export function list(db: Database, unread: boolean, limit: number): InboxItem[] {
+/** Newest first. */
+export function list(db: Database, limit: number): InboxItem[] {
+  return db.all(Row, `select ${COLUMNS} from inbox_items order by seq desc limit :limit`, {
+    limit,
+  }).map((row) => toItem(db, row));
+}
+
+/** What was not read, newest first. */
+export function unread(db: Database, limit: number): InboxItem[] {
   return db.all(
     Row,
-    `select ${COLUMNS} from inbox_items where (:unread = 0 or read_at is null)
-     order by seq desc limit :limit`,
-    { unread: unread ? 1 : 0, limit },
+    `select ${COLUMNS} from inbox_items where read_at is null order by seq desc limit :limit`,
+    { limit },
   ).map((row) => toItem(db, row));
 }
 
-/** Items that were pushed to a surface; the order of their refs is the desk's to make. */
-export function pushedTo(db: Database, surface: string): InboxItem[] {
+/**
+ * Items that a surface has shown, the highest ref first: a number of any length, by the length of
+ * its digits and then by these. What is no number comes last, what was pushed last before the rest.
+ */
+export function rendered(
+  db: Database,
+  of: { surface: string; unread: boolean; limit: number },
+): InboxItem[] {
   return db.all(
     Row,
-    `select ${COLUMNS} from inbox_items
-     where item_id in (select item_id from pushes where surface = :surface and status = 'pushed')
-     order by seq desc`,
-    { surface },
+    `select ${COLUMNS} from
+       (select item_id, seq as push_seq, ref_length, ref_digits from pushes
+        where surface = :surface and status = 'pushed')
+       join inbox_items using (item_id)
+     where not :unread or read_at is null
+     order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
+    { ...of, unread: of.unread ? 1 : 0 },
+  ).map((row) => toItem(db, row));
+}
+
+/** The same, at or below a ref that is given by its digits, leading zeros taken off. */
+export function renderedThrough(
+  db: Database,
+  of: { surface: string; unread: boolean; limit: number; digits: string },
+): InboxItem[] {
+  return db.all(
+    Row,
+    `select ${COLUMNS} from
+       (select item_id, seq as push_seq, ref_length, ref_digits from pushes
+        where surface = :surface and status = 'pushed'
+          and (ref_length, ref_digits) <= (:length, :digits))
+       join inbox_items using (item_id)
+     where not :unread or read_at is null
+     order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
+    { ...of, unread: of.unread ? 1 : 0, length: of.digits.length },
   ).map((row) => toItem(db, row));
 }
 
@@ -71,16 +107,25 @@ export function askItem(db: Database, correlation_id: string): InboxItem | undef
   return row && toItem(db, row);
 }
 
-/** Item ids that a surface rendered, in whole or in part, as this message. */
-export function byRef(db: Database, surface: string, ref: string): string | undefined {
-  return db.get(
-    z.object({ item_id: z.string() }),
-    `select item_id from pushes
-     where surface = :surface and (surface_ref = :ref or exists
-       (select 1 from json_each(surface_refs) where value = :ref))
-     order by at desc limit 1`,
-    { surface, ref },
-  )?.item_id;
+const Thread = z.object({ thread: z.string().nullable() });
+
+/** The thread of the items that are about an ask. */
+export function threadOf(db: Database, correlation_id: string): string | null {
+  const found = db.get(
+    Thread,
+    `select thread from inbox_items
+     where correlation_id = :correlation_id and thread is not null limit 1`,
+    { correlation_id },
+  );
+  return found?.thread ?? null;
+}
+
+/** A note has no thread until the human asks about it. */
+export function beginThread(db: Database, item_id: string, thread: string): void {
+  db.run(
+    "update inbox_items set thread = :thread where item_id = :item_id and thread is null",
+    { item_id, thread },
+  );
 }
 
 export function markRead(db: Database, item_id: string, by: string, at: number): number {
@@ -96,30 +141,6 @@ export function markReplied(db: Database, item_id: string, at: number): number {
     "update inbox_items set replied_at = :at where item_id = :item_id and replied_at is null",
     { item_id, at },
   );
-}
-
-export function upsertPush(db: Database, item_id: string, push: Push): void {
-  db.run(
-    `insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
-       error_class, at)
-     values (:item_id, :surface, :status, :surface_ref, :surface_refs, :verified, :error_class, :at)
-     on conflict (item_id, surface) do update set status = excluded.status,
-       surface_ref = excluded.surface_ref, surface_refs = excluded.surface_refs,
-       verified = excluded.verified, error_class = excluded.error_class, at = excluded.at`,
-    z.encode(PushRow, { item_id, ...push }),
-  );
-}
-
-/** Items of the last while that a surface should have and has not: oldest first. */
-export function unpushed(db: Database, surface: string, since: number): InboxItem[] {
-  return db.all(
-    Row,
-    `select ${COLUMNS} from inbox_items
-     where created_at >= :since and item_id in
-       (select item_id from pushes where surface = :surface and status in ('pending', 'failed'))
-     order by seq`,
-    { surface, since },
-  ).map((row) => toItem(db, row));
 }
 
 const Old = z.object({
@@ -147,35 +168,13 @@ export function forget(db: Database, item_id: string): void {
   db.run("delete from inbox_items where item_id = :item_id", { item_id });
 }
 
-const Ref = z.object({ surface_ref: z.string().nullable() });
-
-/** What a surface rendered last of a thread. */
-export function lastRef(db: Database, surface: string, correlation_id: string): string | null {
-  const found = db.get(
-    Ref,
-    `select surface_ref from pushes join inbox_items using (item_id)
-     where surface = :surface and correlation_id = :correlation_id and surface_ref is not null
-     order by inbox_items.seq desc limit 1`,
-    { surface, correlation_id },
-  );
-  return found?.surface_ref ?? null;
-}
-
 function toItem(db: Database, row: z.output<typeof StoredItem>): InboxItem {
-  const { seq: _, from_name, ...item } = row;
-  const pushes = db.all(
-    PushRow,
-    `select item_id, surface, status, surface_ref, surface_refs,
-    verified, error_class, at from pushes where item_id = :item_id order by seq`,
-    {
-      item_id: item.item_id,
-    },
-  ).map(({ item_id: _, ...push }) => push);
+  const { from_name, ...item } = row;
   return {
     ...item,
     from: from_name,
     read: item.read_at !== null,
     replied: item.replied_at !== null,
-    pushes,
+    pushes: pushes.of(db, item.item_id),
   };
 }

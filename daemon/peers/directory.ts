@@ -260,7 +260,8 @@ export class Directory {
     const { dropped_at: _dropped, closed: _closed, ...known } = rest;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
     const now = this.#ground.clock.now();
-    const transport = this.#reach.transport(peer_id);
+    const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
+    const transport = human ? "none" : this.#reach.transport(peer_id);
     const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
     return {
       ...record,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { compareRefs } from "../../daemon/inbox/inbox.ts";
-import { upsertPush } from "../../daemon/inbox/store.ts";
+
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";
+import { shown, surface } from "./screens.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
@@ -23,17 +23,6 @@ async function asked(w: World, text = "Ready?", more = {}): Promise<[string, str
   return [correlation_id, inbox.item_id];
 }
 
-/** An item that a surface has shown as `surface_ref`. */
-async function shown(w: World, surface_ref: string | null, more: string[] = []): Promise<string> {
-  const { inbox_item_id = "" } = await notify(w, "ada", "sam", `ref ${surface_ref}`);
-  const refs = { surface_ref, surface_refs: [...surface_ref ? [surface_ref] : [], ...more] };
-  const push = { surface: "telegram", status: "pushed" as const, verified: true, ...refs };
-  w.daemon.ground.db.transact(() =>
-    upsertPush(w.daemon.ground.db, inbox_item_id, { ...push, error_class: null, at: w.clock.now() })
-  );
-  return inbox_item_id;
-}
-
 Deno.test("without a human every inbox route is 503", async () => {
   await using w = world();
   const answers = [
@@ -42,6 +31,9 @@ Deno.test("without a human every inbox route is 503", async () => {
     await post(w, "/inbox/inb-000000000000/read"),
     await post(w, "/inbox/inb-000000000000/reply", { text: "Hi" }),
     await post(w, "/inbox/reply", { surface: "telegram", surface_ref: "1", text: "Hi" }),
+    await get(w, "/inbox?limit=many&through_ref=x"),
+    await post(w, "/inbox/inb-000000000000/reply", { text: 5 }),
+    await post(w, "/inbox/reply", {}),
   ];
   for (const { status, error } of answers) assert.deepEqual([status, error], [503, "no_human"]);
 });
@@ -151,6 +143,19 @@ Deno.test("a reply to a closed ask, or to a note, asks its sender anew", async (
   assert.deepEqual([third?.text, third?.reply_to], ["Why?", undefined]);
 });
 
+Deno.test("what a reply says is as long as a text may be, and no agent is sent what it cannot read", async () => {
+  await using w = withHuman();
+  await enter(w, "ada");
+  const [, item_id] = await asked(w);
+  for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5, null]) {
+    assert.equal((await post(w, `/inbox/${item_id}/reply`, { text })).status, 422);
+  }
+  const surface = "a\u0000b";
+  assert.equal((await post(w, `/inbox/${item_id}/read`, { surface })).status, 422);
+  const long = await post(w, `/inbox/${item_id}/reply`, { text: "ä".repeat(131_072) });
+  assert.equal(long.action, "acked");
+});
+
 Deno.test("a reply whose sender is gone is refused, and leaves the item as it was", async () => {
   await using w = withHuman();
   const { inbox_item_id } = await notify(w, "a stranger", "sam");
@@ -174,7 +179,8 @@ Deno.test("a choice is answered by an option, and by no other word", async () =>
 
 Deno.test("a surface lists what it has shown, newest shown first, up to a ref", async () => {
   await using w = withHuman();
-  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, ref);
+  const telegram = await surface(w, "telegram");
+  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, telegram, ref);
   await notify(w, "ada", "sam", "never shown");
   const texts = async (query: string) => (await list(w, query)).map(({ text }) => text);
   const all = await texts("?surface=telegram");
@@ -185,21 +191,10 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref", 
   assert.equal((await get(w, "/inbox?surface=telegram&through_ref=x")).status, 422);
 });
 
-Deno.test("refs compare as numbers of any length, and what is no number comes last", () => {
-  const refs = ["9", "x", "10", null, "99999999999999999999", "100000000000000000000"];
-  const sorted = refs.toSorted((a, b) => compareRefs(b, a));
-  assert.deepEqual(sorted.slice(0, 4), [
-    "100000000000000000000",
-    "99999999999999999999",
-    "10",
-    "9",
-  ]);
-});
-
 Deno.test("a reply by ref finds the item by any message that it was rendered as", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
-  await shown(w, "41", ["42"]);
+  await shown(w, await surface(w, "telegram"), "41", ["42"]);
   const body = { surface: "telegram", text: "Why?" };
   assert.equal((await post(w, "/inbox/reply", { ...body, surface_ref: "42" })).action, "asked");
   assert.equal(ada.of("ask")[0]?.text, "Why?");

@@ -1,4 +1,4 @@
--- The daemon's tables after 6 migration(s).
+-- The daemon's tables after 7 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -69,7 +69,11 @@ CREATE TABLE inbox_items (
   read_by text,
   replied_at integer,
   created_at integer not null
-) strict;
+, thread text) strict;
+
+CREATE INDEX inbox_thread on inbox_items (thread, seq) where thread is not null;
+
+CREATE INDEX inbox_unread on inbox_items (seq) where read_at is null;
 
 CREATE VIRTUAL TABLE message_words using fts5(
   text, reply,
@@ -195,6 +199,19 @@ CREATE INDEX peers_name on peers (name);
 
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 
+CREATE TABLE push_refs (
+  surface text not null,
+  ref text not null,
+  digits text generated always as
+    (case when ref <> '' and ref not glob '*[^0-9]*' then ltrim(ref, '0') end) virtual,
+  item_id text not null references inbox_items (item_id) on delete cascade,
+  primary key (surface, ref)
+) strict, without rowid;
+
+CREATE INDEX push_refs_digits on push_refs (surface, digits) where digits is not null;
+
+CREATE INDEX push_refs_item on push_refs (item_id);
+
 CREATE TABLE pushes (
   seq integer primary key,
   item_id text not null references inbox_items (item_id) on delete cascade,
@@ -204,11 +221,17 @@ CREATE TABLE pushes (
   surface_refs text not null,
   verified integer not null check (verified in (0, 1)),
   error_class text,
-  at integer not null,
+  at integer not null, delivery_id text, ref_digits text generated always as
+  (case when surface_ref <> '' and surface_ref not glob '*[^0-9]*'
+   then ltrim(surface_ref, '0') end) virtual, ref_length integer generated always as
+  (length(ref_digits)) virtual,
   unique (item_id, surface)
 ) strict;
 
-CREATE INDEX pushes_surface on pushes (surface, item_id);
+CREATE INDEX pushes_open on pushes (surface, item_id) where status <> 'pushed';
+
+CREATE INDEX pushes_rendered on pushes (surface, ref_length, ref_digits, seq)
+  where status = 'pushed';
 
 CREATE TABLE stages (
   seq integer primary key,
@@ -220,6 +243,13 @@ CREATE TABLE stages (
 ) strict;
 
 CREATE INDEX stages_ident on stages (ident);
+
+CREATE TABLE surfaces (
+  surface text primary key,
+  peer_id text not null unique,
+  bridge integer not null check (bridge in (0, 1)),
+  seen_at integer not null
+) strict, without rowid;
 
 CREATE TABLE word_marks (
   one integer primary key check (one = 1),

@@ -160,10 +160,10 @@ export function seen(db: Database, seq: number, at: number): void {
 }
 
 export function requeue(db: Database, seq: number, reason: string | null): void {
-  db.run("update messages set state = 'queued', reason = :reason where seq = :seq", {
-    seq,
-    reason,
-  });
+  db.run(
+    `update messages set state = 'queued', reason = :reason, settled_at = null where seq = :seq`,
+    { seq, reason },
+  );
 }
 
 const Reason = z.object({ reason: z.string().nullable() });

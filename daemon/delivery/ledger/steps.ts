@@ -62,6 +62,16 @@ export class Steps {
     });
   }
 
+  /** Back to the queue after a no, which stays in the trace: a surface may show an item later. */
+  offered(message: Held): Held {
+    const { db, clock } = this.#ground;
+    const { delivery_id, settled_at, reason } = message;
+    return this.#step(message, "offered", ({ seq }) => {
+      note(db, { delivery_id, stage: "failed", ts: settled_at ?? clock.now(), detail: reason });
+      ledger.requeue(db, seq, null);
+    });
+  }
+
   /** The receiver said so. Late and doubled receipts change nothing. */
   accepted(message: Stepped): boolean {
     const { db, clock } = this.#ground;

@@ -29,13 +29,19 @@ export const Connect = z.object({
 });
 export type Connect = z.output<typeof Connect>;
 
+/** What a surface calls a message that it rendered; none is as good as null. */
+const Ref = z.union([
+  z.string().max(4096).refine((ref) => !ref.includes("\0") && ref.isWellFormed(), "Not a ref"),
+  z.number(),
+]).transform(String);
+
 const DeliveryAck = z.object({
   type: z.literal("delivery_ack"),
   delivery_id: z.string(),
   status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
   detail: z.string().max(4096).optional(),
-  surface_ref: z.union([z.string(), z.number()]).transform(String).nullish(),
-  surface_refs: z.array(z.union([z.string(), z.number()]).transform(String)).max(1000).nullish(),
+  surface_ref: Ref.nullish(),
+  surface_refs: z.array(Ref).max(1000).nullish(),
   error_class: z.string().max(255).nullish(),
 });
 export type DeliveryAck = z.output<typeof DeliveryAck>;

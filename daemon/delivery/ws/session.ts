@@ -24,8 +24,8 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
-  /** The name of the inbox surface that this connection is; null when it is none. */
-  readonly surface: string | null;
+  /** The inbox surface, or the bridge, that this connection is; null when it is neither. */
+  readonly surface: { readonly name: string; readonly bridge: boolean } | null;
 }
 
 export class Session {
@@ -49,6 +49,12 @@ export class Session {
 
   get open(): boolean {
     return this.#line.open;
+  }
+
+  /** Whether it says what it received of this kind: until then that may be sent again. */
+  receipts(kind: Held["kind"]): boolean {
+    const { receipts, surface } = this.identity;
+    return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
   }
 
   /** Hands a frame to the network; false when there is no line to hand it to. */

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
 import type { Steps } from "../ledger/steps.ts";
-import type { DeliveryAck } from "./frames.ts";
+import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
 /** How many waiting messages are replayed in one turn. */
@@ -17,16 +17,25 @@ export interface Ticket {
   state: Held["state"];
 }
 
+export interface SocketsNeeds {
+  /** An inbox item as a surface is sent it (contract 4). */
+  item(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
+}
+
 export class Sockets {
   readonly #ground: Ground;
   readonly #steps: Steps;
+  readonly #needs: SocketsNeeds;
   readonly #sessions = new Map<string, Session>();
+  /** Those of the sessions that show the human its items. */
+  readonly #surfaces = new Set<Session>();
   /** Frames that went out in this turn and are not yet marked as sent. */
   #written: Held[] = [];
 
-  constructor(ground: Ground, steps: Steps) {
+  constructor(ground: Ground, steps: Steps, needs: SocketsNeeds) {
     this.#ground = ground;
     this.#steps = steps;
+    this.#needs = needs;
   }
 
   get size(): number {
@@ -43,12 +52,23 @@ export class Sockets {
     return session?.flowing && session.open ? session : undefined;
   }
 
-  /** Takes a session in; an older one of the same peer ends. Its queue is replayed. */
-  attach(session: Session): void {
+  /** Surfaces and bridges that are connected now. */
+  surfaces(): Session[] {
+    return [...this.#surfaces].filter(({ open }) => open);
+  }
+
+  /**
+   * Takes a session in; an older one of the same peer ends. Its queue is replayed, with what
+   * `prepare` adds to it.
+   */
+  attach(session: Session, prepare: () => void): void {
     const older = this.#sessions.get(session.peer_id);
     this.#sessions.set(session.peer_id, session);
+    if (older) this.#surfaces.delete(older);
+    if (session.identity.surface) this.#surfaces.add(session);
     this.#recall(session.peer_id);
     if (older && older !== session) older.end("superseded");
+    prepare();
     this.replay(session);
   }
 
@@ -56,6 +76,7 @@ export class Sockets {
   detach(session: Session): boolean {
     if (this.#sessions.get(session.peer_id) !== session) return false;
     this.#sessions.delete(session.peer_id);
+    this.#surfaces.delete(session);
     this.#recall(session.peer_id);
     return true;
   }
@@ -68,7 +89,7 @@ export class Sockets {
       const batch = ledger.queue(db, session.peer_id, REPLAY_BATCH);
       session.flowing = batch.length === 0;
       for (const message of batch) {
-        const { receipts } = session.identity;
+        const receipts = session.receipts(message.kind);
         const attempted = this.#steps.attempted(message, "websocket", receipts);
         db.afterCommit(() => this.push(session, { message: attempted, state: attempted.state }));
       }
@@ -78,10 +99,15 @@ export class Sockets {
 
   /** Writes the frame of a message that is on the disk as attempting. */
   push(session: Session, ticket: Ticket): void {
-    if (!session.send(toFrame(ticket.message))) return this.#refuse(ticket.message);
+    if (!session.send(this.#frameOf(session, ticket.message))) return this.#refuse(ticket.message);
     ticket.state = "sent";
     if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
     this.#written.push(ticket.message);
+  }
+
+  /** Writes a message as a plain frame, on no queue; whether there was a line to write it to. */
+  write(peer_id: string, message: Held): boolean {
+    return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
   }
 
   /** A client's word on a delivery. One on another's message, or an unknown one, is nothing. */
@@ -89,6 +115,7 @@ export class Sockets {
     const { db } = this.#ground;
     const found = ledger.held(db, ack.delivery_id);
     if (!found || found.to_peer_id !== session.peer_id) return undefined;
+    if (found.kind === "inbox_item") return found; // What it stands for is the inbox's to know.
     if (ack.status === "seen") this.#steps.seen(found);
     else if (ack.status === "accepted" || ack.status === "pushed") this.#steps.accepted(found);
     return found;
@@ -105,6 +132,12 @@ export class Sockets {
 
   endAll(): void {
     for (const session of this.#sessions.values()) session.end("going_away");
+  }
+
+  #frameOf({ identity: { surface } }: Session, message: Held): Outbound {
+    const { item_id, delivery_id } = message;
+    if (item_id === null || surface === null || surface.bridge) return toFrame(message);
+    return { type: "inbox_item", delivery_id, ...this.#needs.item(item_id, surface.name) };
   }
 
   /** One savepoint for all frames of a turn; receipts that were faster stand. */
