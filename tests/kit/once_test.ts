@@ -140,7 +140,8 @@ Deno.test("when the commit fails, the key is lost with the work, and a retry doe
         db.run("pragma defer_foreign_keys = on");
         if (orphan) {
           db.run(
-            `insert into pushes values (1, 'inb-none', 's', 'pending', null, '[]', 0, null, 0)`,
+            `insert into pushes (item_id, surface, status, surface_refs, verified, at)
+             values ('inb-none', 's', 'pending', '[]', 0, 0)`,
           );
         }
         return s.work();
