@@ -31,6 +31,7 @@ import { INBOX_COMMANDS, showItem } from "./cli/inbox_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
 import { ROLES } from "./cli/roles.ts";
 import { showAsk, showAsks, showPeers, showTrace } from "./cli/show.ts";
+import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
 const WAIT_FLAGS = {
@@ -272,6 +273,7 @@ export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
   ...ASK_COMMANDS,
   ...INBOX_COMMANDS,
+  ...SURFACE_COMMANDS,
   ...ROLE_COMMANDS,
   COMPLETIONS,
 ];

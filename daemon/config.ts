@@ -12,6 +12,10 @@ const flag = z.boolean().describe("true or false");
 const secret = (least: number) =>
   z.string().min(least).transform((text) => new Secret(text))
     .describe(`a secret of at least ${least} characters`);
+const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
+  .describe("the number of a chat, or the @name of a public group");
+const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
+  .describe("a bot's token, as BotFather gives it");
 const words = z.array(z.string().min(1)).describe("a list of words");
 
 // deno-fmt-ignore
@@ -29,6 +33,8 @@ export const SETTINGS = {
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
+  "surfaces.telegram.token":          bot_token                                              .optional(),
+  "surfaces.telegram.chat_id":        chat_id                                                .optional(),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;
