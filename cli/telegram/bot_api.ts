@@ -53,7 +53,7 @@ export type Keyboard = readonly (readonly { text: string; callback_data: string 
 
 const Answer = z.object({
   ok: z.boolean(),
-  result: z.unknown(),
+  result: anything,
   error_code: z.int().optional(),
   description: z.string().default("no reason given"),
   parameters: z.object({

@@ -88,7 +88,7 @@ export class Line {
       if (signal.aborted) return;
       const final = FINAL[code];
       if (final) throw new Failed(this.#complaint ? `${final}: ${this.#complaint}` : final);
-      if (!this.#away) this.#needs.say("The daemon is away; waiting for it");
+      if (!this.#away) this.#needs.say(this.#complaint ?? "The daemon is away; waiting for it");
       this.#away = true;
       await this.#backoff.pause(signal);
     }

@@ -291,7 +291,7 @@ const STRANGERS_MAX = 1_000;
 /** The daemon is gone, going, or cannot write: what it would say is not known yet. */
 export function isAway(fault: unknown): boolean {
   if (fault instanceof Unreachable) return true;
-  return fault instanceof Refused && fault.status >= 500 && fault.problem.error !== "no_human";
+  return fault instanceof Refused && fault.status === 503 && fault.problem.error !== "no_human";
 }
 
 /** Nothing that is tapped on this item can ever do anything. */

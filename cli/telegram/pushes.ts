@@ -163,6 +163,7 @@ export class Pushes {
     const { error_class, retry_after_ms, message } = fault;
     switch (error_class) {
       case "unauthorized":
+        this.#end(showing, "failed", error_class);
         throw fault;
       case "rate_limited":
         if (retry_after_ms === undefined) return await this.#tryLater(showing, fault, signal);

@@ -1,7 +1,5 @@
 /** The Telegram surface: items from the daemon into the chat, what the person does back again. */
 
-import { Refused } from "kit/client.ts";
-import { Failed } from "../command.ts";
 import { Misconfigured } from "../daemon_client.ts";
 import { type BotApi, BotFault, type Update } from "./bot_api.ts";
 import { Line, type LineNeeds } from "./line.ts";
@@ -140,6 +138,5 @@ function explained(fault: unknown): unknown {
   if (fault instanceof BotFault && fault.error_class === "unauthorized") {
     return new Misconfigured(`surfaces.telegram.token: Telegram refuses it: ${fault.message}`);
   }
-  if (fault instanceof Refused) return new Failed(`The daemon refuses us: ${fault.problem.detail}`);
   return fault;
 }
