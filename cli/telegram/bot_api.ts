@@ -124,14 +124,17 @@ export class BotApi {
     return String(id) === chat_id || `@${username}`.toLowerCase() === chat_id.toLowerCase();
   }
 
-  /** Waits for what people did; `offset` confirms all updates below it. */
-  getUpdates(offset: number | undefined, signal: AbortSignal): Promise<Update[]> {
+  /** Waits up to `seconds` for what people did; `offset` confirms all updates below it. */
+  getUpdates(
+    { offset, seconds }: { offset: number | undefined; seconds: number },
+    signal: AbortSignal,
+  ): Promise<Update[]> {
     const params = {
       ...(offset !== undefined && { offset }),
-      timeout: POLL_SECONDS,
+      timeout: seconds,
       allowed_updates: ["message", "callback_query"],
     };
-    const ms = POLL_SECONDS * 1000 + POLL_GRACE_MS;
+    const ms = seconds * 1000 + POLL_GRACE_MS;
     return this.#call("getUpdates", z.array(Update), { params, signal, ms });
   }
 

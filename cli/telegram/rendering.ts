@@ -61,8 +61,10 @@ export function renderDoubt(item: ShownItem): string {
 }
 
 /** One line of a list. */
-export function summaryOf(item: Pick<ShownItem, "item_id" | "kind" | "from" | "text">): string {
-  return `${headOf(item)}: ${fit(clean(item.text), SUMMARY_COLUMNS_MAX)}\n/show ${item.item_id}`;
+export function summaryOf(
+  { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
+): string {
+  return `${headOf({ kind, from })}: ${fit(clean(text), SUMMARY_COLUMNS_MAX)}\n/show ${item_id}`;
 }
 
 /** Without control and direction characters, save tabs and ends of lines. */

@@ -1,7 +1,7 @@
 /** The Telegram surface: items from the daemon into the chat, what the person does back again. */
 
 import { Misconfigured } from "../daemon_client.ts";
-import { type BotApi, BotFault, type Update } from "./bot_api.ts";
+import { type BotApi, BotFault, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { Line, type LineNeeds } from "./line.ts";
 import { Backoff, type Chance } from "./patience.ts";
 import { isAway, Person, type PersonNeeds } from "./person.ts";
@@ -90,7 +90,9 @@ export class TelegramSurface {
   /** Undefined when Telegram did not answer, or let somebody else poll. */
   async #poll(offset: number | undefined, signal: AbortSignal): Promise<Update[] | undefined> {
     try {
-      const updates = await this.#needs.bot.getUpdates(offset, signal);
+      // After trouble an answer is wanted at once, to know that it is over.
+      const seconds = this.#trouble === undefined ? POLL_SECONDS : 0;
+      const updates = await this.#needs.bot.getUpdates({ offset, seconds }, signal);
       if (this.#trouble !== undefined) this.#needs.say("Telegram answers again");
       this.#trouble = undefined;
       return updates;
