@@ -1,7 +1,7 @@
 /** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
 
 import { client } from "kit/client.ts";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { type Clock, countingIds, FakeClock } from "kit/clock.ts";
 import { Secret } from "kit/settings.ts";
 import { Unreachable } from "../../cli/daemon_client.ts";
 import { BotApi } from "../../cli/telegram/bot_api.ts";
@@ -27,9 +27,9 @@ export class FakeMesh {
   readonly fates: ("lost" | { status: number; error: string; detail: string })[] = [];
   #ears: Ears | undefined;
   #count = 0;
-  readonly #clock: FakeClock;
+  readonly #clock: Clock;
 
-  constructor(clock: FakeClock) {
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -96,7 +96,8 @@ export class FakeMesh {
     this.say({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
   }
 
-  readonly call = client("http://daemon", async (request) => {
+  /** A request to a route of the inbox. */
+  readonly fetch = async (request: Request): Promise<Response> => {
     if (!this.up) throw new Unreachable("http://daemon", undefined);
     const text = await request.text();
     const fate = this.fates.shift();
@@ -109,7 +110,9 @@ export class FakeMesh {
     );
     if (fate === "lost") throw new Unreachable("http://daemon", undefined);
     return answer;
-  });
+  };
+
+  readonly call = client("http://daemon", this.fetch);
 
   #hear(frame: Fields): void {
     if (frame["type"] === "connect") {

@@ -200,10 +200,13 @@ export class FakeBotApi {
     if (this.#polling > 0) throw new Refusal(409, "Conflict: terminated by other getUpdates");
     this.updates = this.updates.filter(({ update_id }) => Number(update_id) >= offset);
     if (this.updates.length > 0 || timeout === 0) return this.updates;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
     this.#polling++;
     try {
-      await Promise.race([this.#wake.promise, this.#clock.sleep(timeout * 1000, signal)]);
+      await Promise.race([this.#wake.promise, this.#clock.sleep(timeout * 1000, either)]);
     } finally {
+      over.abort();
       this.#polling--;
     }
     return this.updates;
