@@ -39,6 +39,9 @@ export type ItemFrame = Extract<Frame, { type: "inbox_item" }>;
 /** The daemon pings every 20 s; one that says nothing for so long is gone. */
 const SILENCE_MS_MAX = 70_000;
 const RETRY_MS_MAX = 15_000;
+/** How long the other end may take to close; after that the line is given up. */
+const CLOSE_MS_MAX = 1_000;
+const GIVEN_UP = 1006;
 
 /** Closes after which another attempt would end the same way (contract 4). */
 const FINAL: Readonly<Record<number, string>> = {
@@ -109,7 +112,11 @@ export class Line {
       },
       closed: resolve,
     });
-    const hangUp = () => (socket.close(), resolve(1000));
+    const hangUp = () => {
+      // What was written last goes out before the line is closed.
+      socket.close();
+      pause(this.#needs.clock, CLOSE_MS_MAX, over.signal).then(() => resolve(GIVEN_UP));
+    };
     signal.addEventListener("abort", hangUp, { signal: over.signal });
     const watch = this.#watch(over.signal, () => heard ? (heard = false) : hangUp());
     try {

@@ -10,6 +10,8 @@ const KNOWN_MAX = 10_000;
 export const WAITING_MAX = 1_000;
 const RETRY_MS_MAX = 60_000;
 const RATE_LIMIT_MS_MIN = 1_000;
+/** How long a send that is under way may take to end when we are told to stop. */
+const LAST_SEND_MS_MAX = 3_000;
 /** After so long without success the daemon is told; the attempts go on. */
 const SILENT_MS_MAX = 30_000;
 /** How often we say that a message may not have arrived, when that is unclear as well. */
@@ -67,6 +69,7 @@ export class Pushes {
   readonly #waiting: Showing[] = [];
   readonly #backoff: Backoff;
   #overflowed = false;
+  readonly #cut = new AbortController();
   #wake: () => void = () => {};
 
   constructor(needs: PushNeeds) {
@@ -113,16 +116,30 @@ export class Pushes {
     this.#enqueue(showing);
   }
 
-  /** Shows what comes, until the signal aborts or Telegram refuses the token. */
+  /**
+   * Shows what comes, until the signal aborts or Telegram refuses the token. A send that is under
+   * way then may end, and its receipt go out: the next process would show the item again.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    signal.addEventListener("abort", () => this.#wake(), { once: true });
-    while (!signal.aborted) {
-      const next = this.#waiting.shift();
-      if (!next && this.#overflowed) this.#needs.reoffer();
-      if (!next) this.#overflowed = false;
-      if (next) await this.#show(next, signal);
-      else await new Promise<void>((resolve) => this.#wake = resolve);
+    const over = new AbortController();
+    const stopped = () => {
+      this.#wake();
+      pause(this.#needs.clock, LAST_SEND_MS_MAX, over.signal).then(() => this.#cut.abort());
+    };
+    signal.addEventListener("abort", stopped, { once: true });
+    try {
+      while (!signal.aborted) await this.#next(signal);
+    } finally {
+      over.abort();
     }
+  }
+
+  async #next(signal: AbortSignal): Promise<void> {
+    const next = this.#waiting.shift();
+    if (next) return await this.#show(next, signal);
+    if (this.#overflowed) this.#needs.reoffer();
+    this.#overflowed = false;
+    await new Promise<void>((resolve) => this.#wake = resolve);
   }
 
   #enqueue(showing: Showing): void {
@@ -132,9 +149,10 @@ export class Pushes {
   }
 
   async #show(showing: Showing, signal: AbortSignal): Promise<void> {
-    while (showing.state === "waiting" && !signal.aborted) {
+    while (showing.state === "waiting") {
       const [text] = showing.texts;
       if (text === undefined) this.#end(showing, "pushed");
+      else if (signal.aborted) return;
       else await this.#send(showing, text, signal);
     }
   }
@@ -146,13 +164,13 @@ export class Pushes {
         text,
         reply_to: refs.length === 0 ? reply_to : undefined,
         keyboard: texts.length === 1 ? keyboard : undefined,
-      }, signal);
+      }, this.#cut.signal);
       refs.push(ref);
       texts.shift();
       this.shows(ref, item_id);
       this.#backoff.reset();
     } catch (fault) {
-      if (signal.aborted) return;
+      if (this.#cut.signal.aborted) return this.#end(showing, "failed", "unclear");
       if (!(fault instanceof BotFault)) throw fault;
       await this.#falter(showing, fault, signal);
     }

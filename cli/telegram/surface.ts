@@ -51,18 +51,21 @@ export class TelegramSurface {
 
   /** Runs until the signal aborts. Throws what no waiting mends: a refused token, a rival. */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
+    const stop = new AbortController(), hang_up = new AbortController();
     const both = AbortSignal.any([signal, stop.signal]);
     const faults: unknown[] = [];
-    const parts = [this.#line.run(both), this.#pushes.run(both), this.#listen(both)];
-    await Promise.all(parts.map(async (part) => {
+    const part = async (running: Promise<void>) => {
       try {
-        await part;
+        await running;
       } catch (fault) {
         if (!both.aborted) faults.push(fault);
         stop.abort(new Error("Stopped"));
       }
-    }));
+    };
+    const line = part(this.#line.run(hang_up.signal));
+    await Promise.all([part(this.#pushes.run(both)), part(this.#listen(both))]);
+    hang_up.abort(new Error("Stopped"));
+    await line;
     if (faults.length > 0) throw explained(faults[0]);
   }
 

@@ -90,6 +90,7 @@ export class FakeBotApi {
   #message_ids = 100;
   #update_ids = 0;
   #polling = 0;
+  #held: Promise<void> | undefined;
   #wake = Promise.withResolvers<void>();
 
   constructor(clock: Clock) {
@@ -99,6 +100,13 @@ export class FakeBotApi {
   /** The next calls of a method end like this, one each. */
   fate(method: Method, ...fates: Fate[]): void {
     this.#fates.set(method, [...this.#fates.get(method) ?? [], ...fates]);
+  }
+
+  /** Sends are taken, and not answered until they are released. */
+  holdSends(): { release(): void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = promise;
+    return { release: resolve };
   }
 
   count(method: Method): number {
@@ -141,6 +149,7 @@ export class FakeBotApi {
       [];
     const params = JSON.parse(await request.text());
     this.calls.push({ method, params });
+    if (method === "sendMessage" && this.#held) await orAborted(this.#held, request.signal);
     const fate = this.#fates.get(method)?.shift();
     if (fate === "unreached") throw fetchFailed(request, "client error (Connect): dns error");
     if (fate === "lost") {
@@ -223,6 +232,13 @@ function parsed<M extends Method>(method: M, params: unknown): Params<M> {
   const result = METHODS[method].safeParse(params);
   if (!result.success) throw new Refusal(400, `Bad Request: ${result.error.message}`);
   return result.data as Params<M>;
+}
+
+/** Waits, unless the signal aborts first. */
+async function orAborted(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => aborted.reject(signal.reason));
+  await Promise.race([waiting, aborted.promise]);
 }
 
 /** As the runtime says it: with the address, and so with the token. */

@@ -243,3 +243,30 @@ Deno.test("more than can wait here is left with the daemon, and asked for once t
     WAITING_MAX + 5,
   );
 });
+
+Deno.test("a send that is under way when we are told to stop may end, and its receipt goes out", async () => {
+  const r = await rig();
+  const { release } = r.bot.holdSends();
+  r.mesh.item();
+  await r.settle();
+  const ending = r[Symbol.asyncDispose]();
+  await r.settle();
+  assert.deepEqual(r.mesh.receipts, []);
+  release();
+  await ending;
+  assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed" }]);
+  assert.equal(r.mesh.connected, false);
+});
+
+Deno.test("a send that does not end is cut off, and told as unclear", async () => {
+  const r = await rig();
+  r.bot.holdSends();
+  r.mesh.item();
+  r.mesh.item();
+  await r.settle();
+  const ending = r[Symbol.asyncDispose]();
+  await r.pass(3_000);
+  await ending;
+  assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class: "unclear" }]);
+  assert.equal(r.bot.told.length, 0, "and nothing more is begun");
+});

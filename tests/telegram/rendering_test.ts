@@ -34,13 +34,10 @@ Deno.test("parts are never too long, never empty, well formed, and lose nothing 
       assert.ok(part.length >= 1 && part.length <= most);
       assert.ok(part.isWellFormed());
     }
-    let rest = text;
-    for (const [at, part] of parts.entries()) {
-      if (at > 0 && !rest.startsWith(part)) rest = rest.slice(1);
-      assert.ok(rest.startsWith(part), "in order");
-      rest = rest.slice(part.length);
-    }
-    assert.equal(rest.trim(), "");
+    const bare = (text: string) => text.replaceAll(/\s/g, "");
+    assert.equal(bare(parts.join("")), bare(text));
+    const dropped = text.length - parts.join("").length;
+    assert.ok(dropped >= 0 && dropped <= parts.length, String(dropped));
   }));
 });
 
