@@ -179,6 +179,9 @@ Deno.test("the line is made anew for ever, with pauses that grow to a quarter of
   await r.pass(15_000);
   assert.ok(r.mesh.connected);
   assert.deepEqual(r.said, ["The daemon is away; waiting for it", "The daemon is back"]);
+  r.mesh.close(1001);
+  await r.pass(500);
+  assert.ok(r.mesh.connected, "and begin small again");
 });
 
 Deno.test("pings are answered, and a line that falls silent is made anew", async () => {
