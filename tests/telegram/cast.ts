@@ -118,6 +118,8 @@ export class FakeMesh {
     if (frame["type"] === "connect") {
       this.greetings.push(frame);
       this.say({ type: "connected", peer_id: "peer-t", display_name: frame["display_name"] });
+      const owed = this.items.filter((item) => this.#pushesOf(item)[0]?.["status"] !== "pushed");
+      for (const item of owed) this.offer(item);
     } else if (frame["type"] === "pong") this.pongs.push(frame);
     else this.receipts.push(frame);
   }

@@ -81,7 +81,7 @@ Deno.test("an item whose receipt was lost with the connection is answered when o
   await using r = await rig(({ bot }) =>
     bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 20 } })
   );
-  const item = r.mesh.item();
+  r.mesh.item();
   await r.settle();
   r.mesh.up = false;
   r.mesh.close(1001);
@@ -90,8 +90,6 @@ Deno.test("an item whose receipt was lost with the connection is answered when o
   assert.deepEqual(r.mesh.receipts, []);
   r.mesh.up = true;
   await r.pass(15_000);
-  r.mesh.offer(item);
-  await r.settle();
   assert.equal(r.bot.told.length, 1);
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed" }]);
 });
@@ -235,8 +233,6 @@ Deno.test("more than can wait here is left with the daemon, and asked for once t
   assert.ok(shown < WAITING_MAX + 5);
   await r.pass(1_000);
   assert.equal(r.mesh.greetings.length, greetings + 1, "it connects anew");
-  for (const item of r.mesh.items) r.mesh.offer(item);
-  await r.settle();
   while (r.bot.told.length < WAITING_MAX + 5) await r.settle();
   assert.equal(
     new Set(r.mesh.receipts.map(({ delivery_id }) => delivery_id)).size,
