@@ -22,6 +22,10 @@ const secret = (least: number) =>
 /** `0.50` in the environment is a text, as a number would have been written without the zero. */
 const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
+const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
+  .describe("the number of a chat, or the @name of a public group");
+const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
+  .describe("a bot's token, as BotFather gives it");
 const words = z.array(z.string().min(1)).describe("a list of words");
 
 // deno-fmt-ignore
@@ -50,6 +54,8 @@ export const SETTINGS = {
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
+  "surfaces.telegram.token":          bot_token                                              .optional(),
+  "surfaces.telegram.chat_id":        chat_id                                                .optional(),
 } as const;
 
 export type Config = Read<typeof SETTINGS>;
