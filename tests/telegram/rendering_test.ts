@@ -130,6 +130,12 @@ Deno.test("an id too long for a button leaves the options to be answered in word
 });
 
 Deno.test("attachments are counted, with the command that shows them", () => {
-  const { texts } = renderItem(item({ attachments: ["att-1", "att-2"] }));
+  const file = { filename: "plan.txt", size: 5, content_type: "text/plain", sha256: "", path: "/" };
+  const at = "2030-01-01T00:00:00.000Z";
+  const attachments = ["att-1", "att-2"].map((id) => ({
+    ...file,
+    ...{ id, created_at: at, expires_at: at },
+  }));
+  const { texts } = renderItem(item({ attachments }));
   assert.match(texts[0] ?? "", /2 attached: mesh inbox show inb-3f9c04d1a2b7$/);
 });
