@@ -48,6 +48,5 @@ export const AWAITED: readonly string[] = [
   "7.routing.pick-authorized",
   "7.routing.fallback",
   "7.routing.no-services",
-  "7.routing.at-route",
   "8.ask-blocking",
 ];

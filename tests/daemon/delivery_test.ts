@@ -22,7 +22,7 @@ const settle = (w: World, body: object) => post(w, "/deliveries/receipts", body)
 const stages = async (w: World, id: string): Promise<string[]> =>
   (await get(w, `/traces/${id}`)).stages.map(({ stage }: { stage: string }) => stage);
 
-Deno.test("a drain takes what waits, oldest first, and a receipt settles it", async () => {
+Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.deliveries.pending]", async () => {
   await using w = world();
   await enter(w, "bob");
   await ask(w, "ada", "bob", "One");
@@ -127,7 +127,7 @@ Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved", async () => {
+Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved [4.traces.notify]", async () => {
   await using w = world();
   await join(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -144,7 +144,7 @@ Deno.test("bytes without a proof stay sent, and after 30 s the trace says unprov
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
 });
 
-Deno.test("the trace of an ask tells its whole way, numbered and in order", async () => {
+Deno.test("the trace of an ask tells its whole way, numbered and in order [4.traces.ask]", async () => {
   await using w = world();
   const bob = await joinWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");

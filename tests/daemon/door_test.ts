@@ -170,7 +170,7 @@ Deno.test("the order of the checks is host, route, token, size, JSON, keys, sche
   assert.equal(await ask("/ask", token, whole), "unknown_peer");
 });
 
-Deno.test("health tells what the daemon is, by both its names", async () => {
+Deno.test("health tells what the daemon is, by both its names [4.health.status-routes] [4.health.pull-capability]", async () => {
   await using w = world();
   const { uptime_seconds, daemon_id, version, schema_version, ...health } =
     await (await w.fetch("/health")).json();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { world } from "../world.ts";
 import { enter, get, join, notify, post, said } from "./cast.ts";
 
-Deno.test("a note tells who it is from, whom it went to, and what is known of it", async () => {
+Deno.test("a note tells who it is from, whom it went to, and what is known of it [4.notify] [2.notify.delivery-id]", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
@@ -48,7 +48,7 @@ Deno.test("every refusal of /notify repeats its code as the reason", async () =>
   assert.equal((await broken.json()).reason, "bad_json");
 });
 
-Deno.test("a note to the human is in the inbox, accepted, with no surface connected", async () => {
+Deno.test("a note to the human is in the inbox, accepted, with no surface connected [4.notify.inbox] [2.inbox.item-id]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const answer = await notify(w, "cli", "dashboard");
   assert.deepEqual([answer.delivered, answer.delivery_state, answer.surfaces], [
@@ -95,7 +95,7 @@ Deno.test("a trace context goes from the header to the frame, and is made where 
   assert.match(bob.of("ask")[0]?.traceparent ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
 });
 
-Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out", async () => {
+Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out [3.peer.inbound-only.broadcast]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await enter(w, "ada");
   const bob = await enter(w, "bob");

@@ -98,7 +98,7 @@ Deno.test("another session of the same agent is another mesh session of the same
   assert.notEqual(next.mesh_session_id, first.mesh_session_id);
 });
 
-Deno.test("what is given replaces what was known, and what is not given stays", async () => {
+Deno.test("what is given replaces what was known, and what is not given stays [2.peer.provenance-given] [2.peer.provenance-kept]", async () => {
   await using w = world();
   const known = { model: "m-1", role: "orchestrator", metadata: { team: "a" } };
   const { peer_id } = await enter(w, "ada", { ...known, provenance: { initiator: "agent" } });
@@ -114,7 +114,7 @@ Deno.test("what is given replaces what was known, and what is not given stays", 
   assert.equal("initiator" in await get(w, "/peers/ada"), false);
 });
 
-Deno.test("only an unknown source is inferred from what the runtime says of itself", async () => {
+Deno.test("only an unknown source is inferred from what the runtime says of itself [2.peer.source] [2.peer.source-inferred]", async () => {
   await using w = world();
   const cases = [
     [{ transport: "codex-app-server" }, {}, "backend-app-server"],
@@ -198,7 +198,7 @@ Deno.test("metadata is kept as it is, and has a bound", async () => {
   assert.equal(answer.status, 422);
 });
 
-Deno.test("there is one human: the configured one, or the first that registers", async () => {
+Deno.test("there is one human: the configured one, or the first that registers [2.peer.role] [4.inbox.aliases]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const human = await get(w, "/peers/sam");
   assert.deepEqual([human.role, human.backend, human.transport, human.addressable], [

@@ -59,7 +59,7 @@ function toFrame(text: string): Frame {
 const events = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.event);
 const ids = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.id);
 
-Deno.test("a stream begins with ready, and then tells what happens as it happens", async () => {
+Deno.test("a stream begins with ready, and then tells what happens as it happens [4.events.stream] [6.log]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const reader = await Reader.open(w);
@@ -216,7 +216,7 @@ Deno.test("the log is read by id and type, page by page", async () => {
   assert.equal(rest.next, null);
 });
 
-Deno.test("the dashboard's stream is a surface, and its receipt is the event that it took", async () => {
+Deno.test("the dashboard's stream is a surface, and its receipt is the event that it took [4.events.dashboard] [6.dashboard-live] [2.inbox.pushes]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, []);
   const reader = await Reader.open(w, "?surface=dashboard");

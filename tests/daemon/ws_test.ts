@@ -251,7 +251,7 @@ Deno.test("a lost socket takes its peer offline, and the next one brings it back
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("a peer that takes no messages is replayed none when it connects", async () => {
+Deno.test("a peer that takes no messages is replayed none when it connects [3.peer.inbound-only.connect]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "bob");
   await notify(w, "ada", "bob");
