@@ -1,0 +1,23 @@
+/** Verbs of a storm that nobody does: time passes, the daemon ends and begins. */
+
+import type { Storm } from "../storm.ts";
+import type { Verb } from "./verb.ts";
+
+const DAY = 86_400;
+
+// deno-fmt-ignore
+export const ABOUT_THE_WORLD: readonly Verb[] = [
+  { name: "a second",    weight: 10, run: (storm) => storm.beat() },
+  { name: "a minute",    weight: 5,  run: (storm) => storm.beat(61) },
+  { name: "ten minutes", weight: 2,  run: (storm) => storm.beat(601) },
+  { name: "a day",       weight: 1,  run: (storm) => days(storm, 1) },
+  { name: "a month",     weight: 1,  run: (storm) => days(storm, 31) },
+  { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
+  { name: "crash",       weight: 2,  run: (storm) => storm.crash() },
+];
+
+/** So long that all is due; what is due in one beat is bounded, so there are some. */
+async function days(storm: Storm, count: number): Promise<void> {
+  await storm.beat(count * DAY + 1);
+  for (let beat = 0; beat < 3; beat++) await storm.beat();
+}
