@@ -140,7 +140,7 @@ export function written(db: Database, seq: number, at: number, reason: string | 
 export function writtenOnce(db: Database, seq: number, at: number): number {
   return db.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
-     where seq = :seq and sent_at is null`,
+     where seq = :seq and (sent_at is null or state = 'attempting')`,
     { seq, at },
   );
 }
