@@ -69,8 +69,8 @@ export class Actor {
     this.#line = undefined;
   }
 
-  /** Reads frames, all that came or only some of them. */
-  read(chance: Chance): void {
+  /** Reads frames, all that came or only some of them, and gives a sign of life. */
+  async read(chance: Chance): Promise<void> {
     const line = this.#line;
     if (!line) return;
     const until = chance.oneIn(3)
@@ -88,6 +88,8 @@ export class Actor {
       assert.ok(!settled_before, `${delivery_id} came again after its receipt`);
       take(heard, delivery_id, `${from_peer} ${text ?? ""}`, line.receipts);
     }
+    const [ping] = line.socket.of("ping").slice(-1);
+    if (ping) await line.socket.say({ type: "pong", ping_id: ping.ping_id });
   }
 
   /** Takes what a drain gave; a lost one is taken by nobody. */
@@ -113,10 +115,17 @@ export class Actor {
     if (read.length === 0) return;
     const delivery_id = chance.pick(chance.oneIn(4) ? read : read.slice(-5));
     if (status === "accepted" || status === "seen") {
-      line.settled_after.getOrInsert(delivery_id, line.socket.frames.length);
-      this.heard(line.peer_id).settled.add(delivery_id);
+      this.settled(line.peer_id, delivery_id);
     }
     await line.socket.say({ type: "delivery_ack", delivery_id, status });
+  }
+
+  /** A word was given on a delivery of this peer's; what is on its way already may still come. */
+  settled(peer_id: string, delivery_id: string): void {
+    this.heard(peer_id).settled.add(delivery_id);
+    const line = this.#line;
+    if (line?.peer_id !== peer_id) return;
+    line.settled_after.getOrInsert(delivery_id, line.socket.frames.length);
   }
 
   heard(peer_id: string): Heard {

@@ -71,7 +71,7 @@ export class Storm implements AsyncDisposable {
   #heard_steps: DeliveryStep[] = [];
   #said = 0;
   /** The verbs so far, for whoever has to find out what went wrong. */
-  readonly #story: string[] = [];
+  readonly story: string[] = [];
 
   constructor(seed: number) {
     this.chance = new Chance(seed);
@@ -82,7 +82,7 @@ export class Storm implements AsyncDisposable {
   /** One verb, and a look at everything. */
   async step(): Promise<void> {
     const verb = this.chance.weighted(VERBS);
-    this.#story.push(verb.name);
+    this.story.push(verb.name);
     let invariant = "The verb itself";
     try {
       await verb.run(this);
@@ -94,7 +94,7 @@ export class Storm implements AsyncDisposable {
       }
       this.before = now;
     } catch (fault) {
-      const story = this.#story.slice(-12).join(", ");
+      const story = this.story.slice(-12).join(", ");
       throw new Error(`${invariant}, after: ${story}`, { cause: fault });
     }
   }
@@ -107,6 +107,11 @@ export class Storm implements AsyncDisposable {
   somebody(): string {
     const odd = ["stranger", HUMAN, "nobody"];
     return this.chance.oneIn(8) ? this.chance.pick(odd) : this.actor().name;
+  }
+
+  /** A peer's word on a delivery has come in, by whatever way. */
+  settled(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.settled(peer_id, delivery_id);
   }
 
   /** A text that nothing else says, with a number that rises. */

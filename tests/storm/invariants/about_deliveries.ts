@@ -12,6 +12,7 @@ export const ABOUT_DELIVERIES: readonly Invariant[] = [
   { name: "a delivery takes legal steps only", check: legal },
   { name: "each step is told as it was taken", check: told },
   { name: "nothing is queued for one who takes no messages", check: takers },
+  { name: "nothing is still attempting when all is at rest", check: atRest },
   { name: "nothing that has expired is still queued after a beat", check: expired },
   { name: "accepted and seen is only what its receiver has, or has answered", check: believed },
   { name: "a client hears each sender in the order in which it spoke", check: ordered },
@@ -80,6 +81,11 @@ function takers(_: Storm, { messages, peers }: Picture): void {
     const takes = peer && peer.addressable && peer.status !== "retired" && !peer.closed;
     assert.ok(takes, `${ident} for ${peer?.name}`);
   }
+}
+
+/** Only sockets carry here, and a frame is written at once. */
+function atRest(_: Storm, { messages }: Picture): void {
+  for (const { state, ident } of messages) assert.notEqual(state, "attempting", ident);
 }
 
 function expired(storm: Storm, { messages }: Picture): void {

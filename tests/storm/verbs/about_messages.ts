@@ -8,26 +8,26 @@ const WAIT_SECONDS = [0, 5, 45, 50];
 
 // deno-fmt-ignore
 export const ABOUT_MESSAGES: readonly Verb[] = [
-  { name: "ask",              weight: 12, run: (storm) => ask(storm) },
-  { name: "pull ask",         weight: 4,  run: (storm) => ask(storm, { reply_delivery: "pull" }) },
-  { name: "follow-up",        weight: 3,  run: followUp },
-  { name: "notify",           weight: 12, run: notify },
-  { name: "broadcast",        weight: 3,  run: broadcast },
-  { name: "flood",            weight: 2,  run: flood },
-  { name: "a verb by socket", weight: 4,  run: bySocket },
-  { name: "read",             weight: 12, run: read },
-  { name: "receipt",          weight: 14, run: receipt },
-  { name: "stray receipt",    weight: 3,  run: strayReceipt },
-  { name: "drain",            weight: 5,  run: drain },
-  { name: "settle",           weight: 5,  run: settle },
-  { name: "prompt",           weight: 2,  run: prompt },
-  { name: "ack",              weight: 7,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: WORD }) },
-  { name: "decline",          weight: 3,  run: (storm) => answer(storm, "/decline", { reason: WORD }) },
-  { name: "cancel",           weight: 3,  run: cancel },
-  { name: "wait",             weight: 5,  run: wait },
-  { name: "hang up",          weight: 2,  run: hangUp },
-  { name: "inbox read",       weight: 2,  run: (storm) => onItem(storm, "read", {}) },
-  { name: "inbox reply",      weight: 4,  run: inboxReply },
+  { name: "ask",              weight: 30, run: (storm) => ask(storm) },
+  { name: "pull ask",         weight: 8,  run: (storm) => ask(storm, { reply_delivery: "pull" }) },
+  { name: "follow-up",        weight: 6,  run: followUp },
+  { name: "notify",           weight: 30, run: notify },
+  { name: "broadcast",        weight: 6,  run: broadcast },
+  { name: "flood",            weight: 8,  run: flood },
+  { name: "a verb by socket", weight: 10,  run: bySocket },
+  { name: "read",             weight: 30, run: read },
+  { name: "receipt",          weight: 30, run: receipt },
+  { name: "stray receipt",    weight: 6,  run: strayReceipt },
+  { name: "drain",            weight: 8,  run: drain },
+  { name: "settle",           weight: 8,  run: settle },
+  { name: "prompt",           weight: 4,  run: prompt },
+  { name: "ack",              weight: 16,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: WORD }) },
+  { name: "decline",          weight: 6,  run: (storm) => answer(storm, "/decline", { reason: WORD }) },
+  { name: "cancel",           weight: 6,  run: cancel },
+  { name: "wait",             weight: 10,  run: wait },
+  { name: "hang up",          weight: 3,  run: hangUp },
+  { name: "inbox read",       weight: 4,  run: (storm) => onItem(storm, "read", {}) },
+  { name: "inbox reply",      weight: 8,  run: inboxReply },
 ];
 
 async function ask(storm: Storm, more: Record<string, unknown> = {}): Promise<void> {
@@ -74,8 +74,9 @@ async function bySocket(storm: Storm): Promise<void> {
   if (result && "text" in fields) remember(storm, { ...result, http: 200 }, text);
 }
 
-function read(storm: Storm): Promise<void> {
-  return Promise.resolve(storm.actor().read(storm.chance));
+/** Everyone who looks up reads. */
+async function read(storm: Storm): Promise<void> {
+  for (const actor of storm.actors) if (!storm.chance.oneIn(3)) await actor.read(storm.chance);
 }
 
 function receipt(storm: Storm): Promise<void> {
@@ -126,15 +127,14 @@ async function settle(storm: Storm): Promise<void> {
   const answer = await storm.post("/deliveries/receipts", { ...by, status });
   if (answer.http !== 200) return;
   if (status === "failed") return;
-  const { settled } = storm.actor().heard(peer_id);
-  for (const delivery_id of delivery_ids) settled.add(delivery_id);
+  for (const delivery_id of delivery_ids) storm.settled(peer_id, delivery_id);
 }
 
 /** An agent's prompt holds the ids of what it was sent: they are seen. */
 async function prompt(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
-  const { texts, settled } = storm.actor().heard(peer_id);
+  const { texts } = storm.actor().heard(peer_id);
   const isOut = (id: string) => storm.before.byIdent.get(identOf(id))?.state !== "queued";
   const read = [...texts.keys()].slice(-3).filter(isOut);
   const answer = await storm.post(`/peers/${peer_id}/turn`, {
@@ -142,7 +142,7 @@ async function prompt(storm: Storm): Promise<void> {
     prompt: `[mesh] ${read.map((id) => `id="${id}"`).join(" ")}`,
   });
   if (answer.http !== 200) return;
-  for (const delivery_id of read) settled.add(delivery_id);
+  for (const delivery_id of read) storm.settled(peer_id, delivery_id);
 }
 
 async function answer(storm: Storm, path: string, more: Record<string, unknown>): Promise<void> {
@@ -203,10 +203,12 @@ async function onItem(storm: Storm, verb: string, body: Record<string, unknown>)
   return await storm.post(`/inbox/${storm.chance.pick(items.slice(-6)).item_id}/${verb}`, body);
 }
 
-/** An ask that was opened lately, or any. */
+/** An ask that is open, mostly; else any. */
 function anAsk(storm: Storm): string | undefined {
   if (storm.asks.length === 0) return undefined;
-  return storm.chance.pick(storm.chance.oneIn(4) ? storm.asks : storm.asks.slice(-8));
+  const isOpen = (id: string) => storm.before.byIdent.get(identOf(id))?.ask_state === "open";
+  const open = storm.chance.oneIn(4) ? [] : storm.asks.filter(isOpen);
+  return storm.chance.pick(open.length > 0 ? open : storm.asks);
 }
 
 /** What was answered with 200 is accepted: it must never be lost. */

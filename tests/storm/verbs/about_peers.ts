@@ -10,26 +10,27 @@ const LIVE_PID = 77;
 
 // deno-fmt-ignore
 export const ABOUT_PEERS: readonly Verb[] = [
-  { name: "connect",           weight: 10, run: (storm) => connect(storm, true) },
-  { name: "connect plainly",   weight: 5,  run: (storm) => connect(storm, false) },
-  { name: "supersede",         weight: 2,  run: supersede },
-  { name: "drop",              weight: 5,  run: (storm) => storm.actor().drop() },
+  { name: "connect",           weight: 24, run: (storm) => connect(storm, true) },
+  { name: "connect plainly",   weight: 8,  run: (storm) => connect(storm, false) },
+  { name: "supersede",         weight: 4,  run: supersede },
+  { name: "drop",              weight: 8,  run: (storm) => storm.actor().drop() },
   { name: "read too slowly",   weight: 1,  run: readTooSlowly },
-  { name: "register",          weight: 3,  run: register },
-  { name: "reclaim",           weight: 2,  run: reclaim },
-  { name: "touch",             weight: 2,  run: (storm) => onPeer(storm, "touch", {}) },
-  { name: "offline",           weight: 2,  run: (storm) => onPeer(storm, "offline", { reason: "session_end" }) },
+  { name: "register",          weight: 6,  run: register },
+  { name: "reclaim",           weight: 3,  run: reclaim },
+  { name: "touch",             weight: 3,  run: (storm) => onPeer(storm, "touch", {}) },
+  { name: "offline",           weight: 3,  run: (storm) => onPeer(storm, "offline", { reason: "session_end" }) },
   { name: "terminal offline",  weight: 1,  run: (storm) => onPeer(storm, "offline", { terminal: true }) },
   { name: "delete",            weight: 1,  run: (storm) => withPeer(storm, (id) => storm.remove(`/peers/${id}`)) },
   { name: "unregister",        weight: 1,  run: (storm) => withPeer(storm, (id) => storm.post("/peer/unregister", { peer_id: id })) },
   { name: "lose addressability", weight: 2, run: (storm) => onPeer(storm, "provenance", { addressable: false }) },
-  { name: "regain it",         weight: 4,  run: (storm) => onPeer(storm, "provenance", { addressable: true }) },
-  { name: "rename",            weight: 1,  run: rename },
+  { name: "regain it",         weight: 8,  run: (storm) => onPeer(storm, "provenance", { addressable: true }) },
+  { name: "rename",            weight: 2,  run: rename },
 ];
 
 async function connect(storm: Storm, receipts: boolean): Promise<void> {
-  const actor = storm.actor();
-  if (actor.connected) return;
+  const away = storm.actors.filter(({ connected }) => !connected);
+  if (away.length === 0) return;
+  const actor = storm.chance.pick(away);
   const claim = actor.peer_id && storm.chance.oneIn(4) ? { peer_id: actor.peer_id } : {};
   await actor.connect(storm.w, claim, receipts);
 }

@@ -7,8 +7,8 @@ const DAY = 86_400;
 
 // deno-fmt-ignore
 export const ABOUT_THE_WORLD: readonly Verb[] = [
-  { name: "a second",    weight: 10, run: (storm) => storm.beat() },
-  { name: "a minute",    weight: 5,  run: (storm) => storm.beat(61) },
+  { name: "a second",    weight: 14, run: (storm) => storm.beat() },
+  { name: "a minute",    weight: 6,  run: (storm) => storm.beat(61) },
   { name: "ten minutes", weight: 2,  run: (storm) => storm.beat(601) },
   { name: "a day",       weight: 1,  run: (storm) => days(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => days(storm, 31) },
