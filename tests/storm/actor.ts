@@ -48,6 +48,15 @@ export class Actor {
     return this.connected ? this.#line?.socket : undefined;
   }
 
+  /** Who is connected, and what was sent on this line; undefined when nobody is. */
+  get line(): { peer_id: string; receipts: boolean; sent: ReadonlySet<string> } | undefined {
+    const line = this.#line;
+    if (!line || !this.connected) return undefined;
+    const { peer_id, receipts, socket } = line;
+    const sent = socket.frames.flatMap((frame) => isMessage(frame) ? [frame.delivery_id] : []);
+    return { peer_id, receipts, sent: new Set(sent) };
+  }
+
   /** Opens a socket; what is unread of the one before is lost. */
   async connect(w: World, more: Record<string, unknown>, receipts: boolean): Promise<void> {
     const socket = w.socket();

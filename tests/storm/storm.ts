@@ -14,7 +14,7 @@ import { VERBS } from "./verbs.ts";
 export const WORD = "sesame";
 export const HUMAN = "sam";
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
-const SETTINGS = { "human.name": HUMAN, "daemon.queue.max_per_peer": "40" };
+const SETTINGS = { "human.name": HUMAN, "daemon.queue.max_per_peer": "130" };
 /** Turns of the loop after which everything that a verb started has come to rest. */
 const TURNS = 8;
 /** How often a turn may lead to another commit, before something goes round in circles. */
@@ -145,17 +145,29 @@ export class Storm implements AsyncDisposable {
   /** The daemon stops as an operator stops it, and starts again. */
   async restart(): Promise<void> {
     await this.w[Symbol.asyncDispose]();
-    await this.#begin();
+    await this.w.clock.settle();
+    this.#begin();
   }
 
-  /** The power fails: what is on the disk now is all that the next life finds. */
-  async crash(): Promise<void> {
+  /**
+   * The power fails, a few turns after `work` has begun: what is on the disk by then is all that
+   * the next life finds. What was answered by then is accepted, what was written by then is read.
+   */
+  async crash(work: Promise<unknown>): Promise<void> {
+    work.catch(() => undefined); // The life that would answer is over.
+    for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
+      await new Promise((done) => setImmediate(done));
+    }
     const from = this.#path();
     this.#lives++;
     for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
+    const alert = this.actors.filter(() => this.chance.oneIn(2));
+    const reading = Promise.all(alert.map((actor) => actor.read(this.chance)));
     for (const wait of this.waits) wait.gone = true;
-    await this.w[Symbol.asyncDispose]();
-    await this.#begin();
+    const before = this.w;
+    this.#begin();
+    await reading;
+    await before[Symbol.asyncDispose]();
   }
 
   get processes(): FakeProcesses {
@@ -168,9 +180,11 @@ export class Storm implements AsyncDisposable {
   }
 
   async #answer(path: string, init: RequestInit): Promise<Answer> {
+    const life = this.#lives;
     const response = await this.w.fetch(path, init);
     const { status } = response;
     const answer = await response.json();
+    if (life !== this.#lives) throw new Error("Nobody hears what a former life answers");
     assert.ok(status < 500, `${path} answers ${status}: ${JSON.stringify(answer)}`);
     return { ...answer, http: status };
   }
@@ -182,8 +196,7 @@ export class Storm implements AsyncDisposable {
     for (let wait = 0; wait < RESTS_MAX && daemon.ground.db.durable(); wait++) await clock.settle();
   }
 
-  async #begin(): Promise<void> {
-    await this.w.clock.settle();
+  #begin(): void {
     for (const wait of this.waits) wait.gone = true;
     for (const actor of this.actors) actor.cut();
     this.drains.length = 0;

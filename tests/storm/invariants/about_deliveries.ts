@@ -13,6 +13,7 @@ export const ABOUT_DELIVERIES: readonly Invariant[] = [
   { name: "each step is told as it was taken", check: told },
   { name: "nothing is queued for one who takes no messages", check: takers },
   { name: "nothing is still attempting when all is at rest", check: atRest },
+  { name: "nothing waits for one who is connected", check: flows },
   { name: "nothing that has expired is still queued after a beat", check: expired },
   { name: "accepted and seen is only what its receiver has, or has answered", check: believed },
   { name: "a client hears each sender in the order in which it spoke", check: ordered },
@@ -86,6 +87,18 @@ function takers(_: Storm, { messages, peers }: Picture): void {
 /** Only sockets carry here, and a frame is written at once. */
 function atRest(_: Storm, { messages }: Picture): void {
   for (const { state, ident } of messages) assert.notEqual(state, "attempting", ident);
+}
+
+/** What waits goes out, and what may come again comes on the line that is there now. */
+function flows({ actors }: Storm, { messages }: Picture): void {
+  const lines = new Map(actors.flatMap(({ line }) => line ? [[line.peer_id, line] as const] : []));
+  for (const { state, rung, repeatable, to_peer_id, ident, kind } of messages) {
+    const line = lines.get(to_peer_id);
+    if (!line) continue;
+    assert.notEqual(state, "queued", ident);
+    if (state !== "sent" || rung !== "websocket" || !repeatable) continue;
+    assert.ok(line.sent.has(`${kind === "notify" ? "notif" : "qd"}-${ident}`), ident);
+  }
 }
 
 function expired(storm: Storm, { messages }: Picture): void {

@@ -25,6 +25,7 @@ function events(storm: Storm): void {
     assert.equal(storm.ended.has(correlation_id), false, `${correlation_id} ended twice`);
     storm.ended.set(correlation_id, close_reason);
   }
+  assert.equal(log.last, storm.last_event, "The log knows its last number");
 }
 
 /** Within one step a peer may take many: from retired only a reclaim leads back. */

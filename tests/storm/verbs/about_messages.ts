@@ -4,6 +4,8 @@ import { type Answer, type Storm, type Wait, WORD } from "../storm.ts";
 import { identOf } from "../picture.ts";
 import type { Verb } from "./verb.ts";
 
+/** More than a replay sends in one turn, less than a queue holds. */
+const DELUGE = 120;
 const WAIT_SECONDS = [0, 5, 45, 50];
 
 // deno-fmt-ignore
@@ -14,6 +16,7 @@ export const ABOUT_MESSAGES: readonly Verb[] = [
   { name: "notify",           weight: 30, run: notify },
   { name: "broadcast",        weight: 6,  run: broadcast },
   { name: "flood",            weight: 8,  run: flood },
+  { name: "deluge",           weight: 1,  run: deluge },
   { name: "a verb by socket", weight: 10,  run: bySocket },
   { name: "read",             weight: 30, run: read },
   { name: "receipt",          weight: 30, run: receipt },
@@ -56,11 +59,28 @@ async function broadcast(storm: Storm): Promise<void> {
 }
 
 /** Many verbs of one turn: they share a commit. */
-async function flood(storm: Storm): Promise<void> {
+export async function flood(storm: Storm): Promise<void> {
   const verbs = [ask, notify, receipt, (storm: Storm) => answer(storm, "/ack", { message: WORD })];
   await Promise.all(
     Array.from({ length: 10 }, () => storm.chance.pick(verbs)(storm)),
   );
+}
+
+/** More waits for one than is replayed in a turn, and more comes while that is replayed. */
+async function deluge(storm: Storm): Promise<void> {
+  const actor = storm.actor();
+  const tell = async (to_peer: string) => {
+    const text = storm.words();
+    remember(storm, await storm.post("/notify", { from_peer: "stranger", to_peer, text }), text);
+  };
+  await actor.drop();
+  await Promise.all(Array.from({ length: DELUGE }, () => tell(actor.name)));
+  const connecting = actor.connect(storm.w, {}, storm.chance.oneIn(2));
+  for (let turn = 0; turn < DELUGE / 20; turn++) {
+    await tell(actor.name);
+    await tell(storm.somebody());
+  }
+  await connecting;
 }
 
 async function bySocket(storm: Storm): Promise<void> {

@@ -1,6 +1,7 @@
 /** Verbs of a storm that nobody does: time passes, the daemon ends and begins. */
 
 import type { Storm } from "../storm.ts";
+import { flood } from "./about_messages.ts";
 import type { Verb } from "./verb.ts";
 
 const DAY = 86_400;
@@ -13,7 +14,8 @@ export const ABOUT_THE_WORLD: readonly Verb[] = [
   { name: "a day",       weight: 1,  run: (storm) => days(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => days(storm, 31) },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
-  { name: "crash",       weight: 2,  run: (storm) => storm.crash() },
+  { name: "crash",       weight: 2,  run: (storm) => storm.crash(Promise.resolve()) },
+  { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(flood(storm)) },
 ];
 
 /** So long that all is due; what is due in one beat is bounded, so there are some. */
