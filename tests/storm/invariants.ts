@@ -1,4 +1,4 @@
-/** What holds after every step of a storm, one row each; the name is what is said when it does not. */
+/** What holds after every step of a storm, one row each. */
 
 import { ABOUT_ASKS } from "./invariants/about_asks.ts";
 import { ABOUT_DELIVERIES } from "./invariants/about_deliveries.ts";

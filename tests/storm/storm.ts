@@ -10,9 +10,8 @@ import { Chance } from "./chance.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { look, type Picture } from "./picture.ts";
 import { VERBS } from "./verbs.ts";
+import { HUMAN, WORD } from "./words.ts";
 
-export const WORD = "sesame";
-export const HUMAN = "sam";
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
 const SETTINGS = { "human.name": HUMAN, "daemon.queue.max_per_peer": "130" };
 /** Turns of the loop after which everything that a verb started has come to rest. */

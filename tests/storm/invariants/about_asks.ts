@@ -1,4 +1,4 @@
-/** Invariants of asks: each ends once, its asker is told once, and waits say what the record says. */
+/** Invariants of asks: each ends once, its asker is told once, a wait says what the record says. */
 
 import assert from "node:assert/strict";
 import { identOf, type Message, type Picture } from "../picture.ts";

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { peerMachine } from "../../../daemon/peers/machine.ts";
 import type { Picture } from "../picture.ts";
-import { type Storm, WORD } from "../storm.ts";
+import type { Storm } from "../storm.ts";
+import { WORD } from "../words.ts";
 import type { Invariant } from "./invariant.ts";
 
 export const ABOUT_THE_HOUSE: readonly Invariant[] = [

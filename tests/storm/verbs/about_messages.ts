@@ -1,7 +1,8 @@
 /** Verbs of a storm that say, answer, read and settle. */
 
-import { type Answer, type Storm, type Wait, WORD } from "../storm.ts";
 import { identOf } from "../picture.ts";
+import type { Answer, Storm, Wait } from "../storm.ts";
+import { WORD } from "../words.ts";
 import type { Verb } from "./verb.ts";
 
 /** More than a replay sends in one turn, less than a queue holds. */
