@@ -2,29 +2,21 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { countingIds } from "kit/clock.ts";
 import type { DeliveryStep } from "kit/events.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "./chance.ts";
 import { INVARIANTS } from "./invariants.ts";
-import { look, type Picture } from "./picture.ts";
+import { identOf, look, type Picture } from "./picture.ts";
+import { SwiftClock, TURNS } from "./swift_clock.ts";
 import { VERBS } from "./verbs.ts";
 import { HUMAN, WORD } from "./words.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
 const SETTINGS = { "human.name": HUMAN, "daemon.queue.max_per_peer": "130" };
-/** Turns of the loop after which everything that a verb started has come to rest. */
-const TURNS = 8;
 /** How often a turn may lead to another commit, before something goes round in circles. */
 const RESTS_MAX = 50;
-
-/** Turns that cost no timer: a storm has many. */
-class SwiftClock extends FakeClock {
-  override async settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS; turn++) await new Promise((done) => setImmediate(done));
-  }
-}
 
 /** A wait that is open, and the ask that it is for. */
 export interface Wait {
@@ -152,8 +144,9 @@ export class Storm implements AsyncDisposable {
    * The power fails, a few turns after `work` has begun: what is on the disk by then is all that
    * the next life finds. What was answered by then is accepted, what was written by then is read.
    */
-  async crash(work: Promise<unknown>): Promise<void> {
-    work.catch(() => undefined); // The life that would answer is over.
+  async crash(work: () => Promise<unknown>): Promise<void> {
+    const known = new Map([...this.heard].map(([id, { settled }]) => [id, new Set(settled)]));
+    work().catch(() => undefined); // The life that would answer is over.
     for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
       await new Promise((done) => setImmediate(done));
     }
@@ -165,6 +158,7 @@ export class Storm implements AsyncDisposable {
     for (const wait of this.waits) wait.gone = true;
     const before = this.w;
     this.#begin();
+    this.#forget(known);
     await reading;
     await before[Symbol.asyncDispose]();
   }
@@ -193,6 +187,18 @@ export class Storm implements AsyncDisposable {
     const { clock, daemon } = this.w;
     await clock.settle();
     for (let wait = 0; wait < RESTS_MAX && daemon.ground.db.durable(); wait++) await clock.settle();
+  }
+
+  /** Words of clients that had not reached the disk are as if they were never said. */
+  #forget(known: ReadonlyMap<string, ReadonlySet<string>>): void {
+    const { byIdent } = look(this.w.daemon);
+    for (const [peer_id, { settled }] of this.heard) {
+      for (const id of settled) {
+        const { state } = byIdent.get(identOf(id)) ?? {};
+        const stands = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
+        if (!stands) settled.delete(id);
+      }
+    }
   }
 
   #begin(): void {

@@ -14,8 +14,8 @@ export const ABOUT_THE_WORLD: readonly Verb[] = [
   { name: "a day",       weight: 1,  run: (storm) => days(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => days(storm, 31) },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
-  { name: "crash",       weight: 2,  run: (storm) => storm.crash(Promise.resolve()) },
-  { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(flood(storm)) },
+  { name: "crash",       weight: 2,  run: (storm) => storm.crash(() => Promise.resolve()) },
+  { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
 ];
 
 /** So long that all is due; what is due in one beat is bounded, so there are some. */
