@@ -5,8 +5,8 @@ import { FakeClock } from "kit/clock.ts";
 import { world } from "../world.ts";
 import type { Acknowledged, Cast, Told } from "./storm.ts";
 
-/** Beats after which everything without a proof must be listed: each takes 500. */
-const BEATS_MAX = 10_000;
+/** Longer than the lack of a proof is waited for. */
+const LATER_SECONDS = 31;
 
 export interface Outcome {
   readonly kills: number;
@@ -94,10 +94,15 @@ async function unlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock() });
   using db = new DatabaseSync(path);
   const waiting = db.prepare(
-    "select count(*) as count from messages where state = 'sent' and not repeatable and unproved_at is null",
+    `select count(*) as count from messages
+     where state = 'sent' and not repeatable and unproved_at is null`,
   );
   const count = () => Number(waiting.get()?.["count"]);
-  for (let beat = 0; beat < BEATS_MAX && count() > 0; beat++) await later.beat();
+  await later.beat(LATER_SECONDS);
+  for (let before = Infinity; count() < before;) {
+    before = count();
+    await later.beat(); // Each lists some hundreds.
+  }
   return count();
 }
 
