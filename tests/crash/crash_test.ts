@@ -6,7 +6,7 @@ import { storm } from "./storm.ts";
 const KILLS = 25;
 const START_MS_MAX = 2000;
 
-Deno.test("what a daemon acknowledged outlives 25 kills, and nothing is said twice", async () => {
+Deno.test("what a daemon acknowledged outlives 25 kills, and nothing is said twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;
   const { kills: _, repeats: __, acknowledged, slowest_start_ms, ...outcome } = await storm(
     KILLS,

@@ -55,7 +55,7 @@ async function idsUntil(w: World, url: string, headers: Headers, last: number): 
   return ids;
 }
 
-Deno.test("from any cursor a stream tells all that came after it, once, in order", async () => {
+Deno.test("from any cursor a stream tells all that came after it, once, in order [c3.stream.resume]", async () => {
   await using w = world({ clock: new SwiftClock() });
   for (const name of ["ada", "bob", "eve", "tom"]) await enter(w, name);
   const { events } = w.daemon.ground;

@@ -134,7 +134,7 @@ Deno.test("twenty bad frames of any kind within a minute close the socket, and n
   );
 });
 
-Deno.test("a frame of more than 1 MiB is answered, and the socket stays open", async () => {
+Deno.test("a frame of more than 1 MiB is answered, and the socket stays open [c4.frame-size]", async () => {
   await using w = await stage();
   const socket = w.socket();
   await socket.connect({ display_name: "ada" });

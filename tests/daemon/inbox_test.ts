@@ -75,7 +75,7 @@ Deno.test("an ask to the human is an item, told of without its text [6.inbox-ite
   ]);
 });
 
-Deno.test("the inbox is newest first, by unread and limit, and says whose it is [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit]", async () => {
+Deno.test("the inbox is newest first, by unread and limit, and says whose it is [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit] [c3.inbox.limit]", async () => {
   await using w = withHuman();
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
   const { human, human_peer_id, items } = await get(w, "/inbox");
@@ -133,7 +133,7 @@ Deno.test("an empty reply is a bare ack of an open ask, and only a reading of al
   assert.equal((await get(w, `/inbox/${inbox_item_id}`)).replied, false);
 });
 
-Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.reply-asked]", async () => {
+Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
   const [first, item_id] = await asked(w);
@@ -185,7 +185,7 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4
   assert.equal((await get(w, "/inbox?surface=telegram&through_ref=x")).status, 422);
 });
 
-Deno.test("refs compare as numbers of any length, and what is no number comes last", () => {
+Deno.test("refs compare as numbers of any length, and what is no number comes last [c4.refs]", () => {
   const refs = ["9", "x", "10", null, "99999999999999999999", "100000000000000000000"];
   const sorted = refs.toSorted((a, b) => compareRefs(b, a));
   assert.deepEqual(sorted.slice(0, 4), [

@@ -8,7 +8,7 @@ const RECORD = `peer_id name display_name path machine daemon_id tmux_session tm
   last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
   registered_at`.split(/\s+/);
 
-Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register]", async () => {
+Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const { status: _, ...peer } = await get(w, `/peers/${peer_id}`);
@@ -19,7 +19,7 @@ Deno.test("a peer's record has every field, null when unknown, and no other [4.p
   assert.match(peer.registered_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-Deno.test("an unknown peer is 404 everywhere, and the detail says what was given", async () => {
+Deno.test("an unknown peer is 404 everywhere, and the detail says what was given [c1.unknown-peer]", async () => {
   await using w = world();
   for (const path of ["touch", "offline", "turn", "provenance"]) {
     const answer = await post(w, `/peers/nobody/${path}`, {});
@@ -30,7 +30,7 @@ Deno.test("an unknown peer is 404 everywhere, and the detail says what was given
   assert.equal((await w.fetch("/peers/nobody", { method: "DELETE" })).status, 404);
 });
 
-Deno.test("a name means the live peer before the offline one, and two live ones are ambiguous [2.peer.name-or-id]", async () => {
+Deno.test("a name means the live peer before the offline one, and two live ones are ambiguous [2.peer.name-or-id] [c1.peer-argument.ambiguous]", async () => {
   await using w = world();
   const old = await enter(w, "ada");
   await post(w, `/peers/${old.peer_id}/offline`, {});
@@ -46,7 +46,7 @@ Deno.test("a name means the live peer before the offline one, and two live ones 
   assert.equal((await get(w, "/peers/ada?circle=there")).peer_id, there.peer_id);
 });
 
-Deno.test("a name is looked for in the caller's circle, save for those who serve all circles", async () => {
+Deno.test("a name is looked for in the caller's circle, save for those who serve all circles [c1.peer-argument]", async () => {
   await using w = world();
   const boss = await enter(w, "boss", { circle: "there", role: "orchestrator" });
   const bob = await enter(w, "bob", { circle: "there" });
@@ -88,7 +88,7 @@ Deno.test("a peer that comes back finds its name taken, and gets the next one", 
   assert.equal(w.daemon.directory.record(old.peer_id).name, "ada-2");
 });
 
-Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires]", async () => {
+Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   const { peer_id } = await enter(w, "bob");
@@ -152,7 +152,7 @@ Deno.test("unregister drops the registration, cuts the socket, and the peer may 
   assert.equal(w.daemon.directory.find("bob").peer_id, peer_id);
 });
 
-Deno.test("a description is told for 15 minutes, and a touch does not make it fresh", async () => {
+Deno.test("a description is told for 15 minutes, and a touch does not make it fresh [c2.peer.description]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const told = await post(w, `/peers/${peer_id}/description`, { description: "Writes tests" });
@@ -174,7 +174,7 @@ Deno.test("a renamed peer is found by its new name, which no live peer of its ci
   assert.deepEqual([reserved.status, reserved.error], [422, "reserved_name"]);
 });
 
-Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life", async () => {
+Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life [c2.peer.unseen]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   await enter(w, "bob");

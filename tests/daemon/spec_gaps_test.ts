@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../world.ts";
-import { ask, enter, get, join, notify, post, said } from "./cast.ts";
+import { ask, enter, get, join, joinWithReceipts, notify, post, said } from "./cast.ts";
 
 /** All that a refused verb must leave as it was. */
 async function traces(w: World) {
@@ -224,4 +224,33 @@ Deno.test("@route is a name like any other [7.routing.at-route]", async () => {
   await enter(w, "bob");
   const lost = await post(w, "/ask", { from_peer: "ada", to_peer: "@route", text: "Hi" });
   assert.deepEqual([lost.status, lost.detail], [404, "Unknown peer: @route"]);
+});
+
+Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1.ids.notify]", async () => {
+  await using w = world();
+  const { delivery_id } = await notify(w, "ada", (await enter(w, "bob")).peer_id);
+  const queued = (await get(w, "/deliveries?peer_id=bob")).deliveries[0];
+  const bob = await joinWithReceipts(w, "bob");
+  const [frame] = bob.of("notify");
+  const { trace_id, stages } = await get(w, `/traces/${delivery_id}`);
+  assert.deepEqual([queued.delivery_id, frame?.delivery_id, trace_id], [
+    delivery_id,
+    delivery_id,
+    delivery_id,
+  ]);
+  assert.equal(stages.at(-1).stage, "sent");
+  await bob.say({ type: "delivery_ack", delivery_id, status: "accepted" });
+  assert.equal(w.daemon.delivery.held(delivery_id)?.state, "accepted");
+});
+
+Deno.test("keys that a body has too many are ignored [c1.unknown-keys]", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const more = { colour: "blue", nested: { to_peer: "eve" }, fallback: true };
+  for (const path of ["/ask", "/notify"]) {
+    const answer = await post(w, path, { from_peer: "ada", to_peer: "bob", text: "Hi", ...more });
+    assert.equal(answer.to_peer_name, "bob");
+  }
+  const answer = await post(w, "/peers", { name: "eve", path: "/", backend: "sdk", ...more });
+  assert.equal(answer.display_name, "eve");
 });

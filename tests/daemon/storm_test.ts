@@ -5,7 +5,7 @@ const SEEDS = [1, 2, 3, 4, 17, 21, 23, 24];
 const STEPS = 400;
 
 for (const seed of SEEDS) {
-  Deno.test(`whatever happens, nothing is lost, doubled or told out of order (seed ${seed})`, async () => {
+  Deno.test(`whatever happens, nothing is lost, doubled or told out of order (seed ${seed}) [c2.delivery.steps] [c2.delivery.order]`, async () => {
     await storm(seed, STEPS);
   });
 }

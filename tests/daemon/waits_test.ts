@@ -13,7 +13,7 @@ Deno.test("a wait whose time is up answers exactly pending, and records nothing 
   assert.deepEqual(await get(w, `/asks/${id}`), before);
 });
 
-Deno.test("a wait is 45 s by default, and never more than 50 [8.wait]", async () => {
+Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.default]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -54,7 +54,7 @@ Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first
   assert.match(closed_at, /Z$/);
 });
 
-Deno.test("a push reply is kept on the ask as well, and the ask stays push", async () => {
+Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.wait.both-modes]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   await enter(w, "bob");
@@ -113,7 +113,7 @@ Deno.test("a wait of one who may not wait leaves the ask in push mode", async ()
   assert.equal((await get(w, `/asks/${id}`)).reply_delivery, "push");
 });
 
-Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once", async () => {
+Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once [c1.timeout-clamped]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
