@@ -89,7 +89,7 @@ function outOfOrder(applied: readonly string[]): number {
   return count;
 }
 
-/** The same database half a minute later, in a daemon whose clock is ours: what it does not list. */
+/** The same database half a minute later, in a daemon with a clock of ours: what is not listed. */
 async function unlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock() });
   using db = new DatabaseSync(path);

@@ -228,9 +228,10 @@ Deno.test("@route is a name like any other [7.routing.at-route]", async () => {
 
 Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1.ids.notify]", async () => {
   await using w = world();
-  const { delivery_id } = await notify(w, "ada", (await enter(w, "bob")).peer_id);
+  const { peer_id } = await enter(w, "bob");
+  const { delivery_id } = await notify(w, "ada", "bob");
   const queued = (await get(w, "/deliveries?peer_id=bob")).deliveries[0];
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await joinWithReceipts(w, "bob", { peer_id });
   const [frame] = bob.of("notify");
   const { trace_id, stages } = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual([queued.delivery_id, frame?.delivery_id, trace_id], [

@@ -1,4 +1,4 @@
-/** What sections 3 to 5 of the contract add on messages: routes, the socket, what an agent reads. */
+/** What sections 3 to 5 of the contract add on messages: routes, the socket, and framing. */
 
 import type { Requirement } from "./requirement.ts";
 
