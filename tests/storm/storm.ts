@@ -7,6 +7,7 @@ import type { DeliveryStep } from "kit/events.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "./chance.ts";
+import { type Carried, Ladder } from "./ladder.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { identOf, look, type Picture } from "./picture.ts";
 import { SwiftClock, TURNS } from "./swift_clock.ts";
@@ -14,6 +15,8 @@ import { VERBS } from "./verbs.ts";
 import { HUMAN, WORD } from "./words.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
+/** Agents without a socket: rungs lead to them. */
+const AGENTS = ["pat", "liz"];
 const SETTINGS = { "human.name": HUMAN, "daemon.queue.max_per_peer": "130" };
 /** How often a turn may lead to another commit, before something goes round in circles. */
 const RESTS_MAX = 50;
@@ -36,6 +39,15 @@ export class Storm implements AsyncDisposable {
   readonly chance: Chance;
   readonly heard = new Map<string, Heard>();
   readonly actors: readonly Actor[] = NAMES.map((name) => new Actor(name, this.heard));
+  readonly agents: readonly Actor[] = AGENTS.map((name) => new Actor(name, this.heard));
+  readonly #carried: Carried = {
+    out: new Set(),
+    heard: (peer_id, delivery_id, words) => {
+      this.actors[0]?.heard(peer_id).texts.set(delivery_id, words);
+    },
+    accepted: (peer_id, delivery_id) => this.settled(peer_id, delivery_id),
+  };
+  ladder!: Ladder;
   /** What the daemon has accepted: the 12 digits of each, and its text. */
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
@@ -91,7 +103,7 @@ export class Storm implements AsyncDisposable {
   }
 
   actor(): Actor {
-    return this.chance.pick(this.actors);
+    return this.chance.pick([...this.actors, ...this.agents]);
   }
 
   /** Somebody by name: an actor mostly, else the human, a stranger or nobody. */
@@ -135,6 +147,7 @@ export class Storm implements AsyncDisposable {
 
   /** The daemon stops as an operator stops it, and starts again. */
   async restart(): Promise<void> {
+    this.ladder.hurry();
     await this.w[Symbol.asyncDispose]();
     await this.w.clock.settle();
     this.#begin();
@@ -153,6 +166,7 @@ export class Storm implements AsyncDisposable {
     const from = this.#path();
     this.#lives++;
     for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
+    this.ladder.end();
     const alert = this.actors.filter(() => this.chance.oneIn(2));
     const reading = Promise.all(alert.map((actor) => actor.read(this.chance)));
     for (const wait of this.waits) wait.gone = true;
@@ -168,6 +182,7 @@ export class Storm implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.ladder.end();
     await this.w[Symbol.asyncDispose]();
     Deno.removeSync(this.#directory, { recursive: true });
   }
@@ -210,7 +225,9 @@ export class Storm implements AsyncDisposable {
   }
 
   #start(): World {
-    const w = world({ ...this.#shared, settings: SETTINGS, db_path: this.#path() });
+    const ladder = this.ladder = new Ladder(this.chance, this.#carried);
+    const options = { settings: SETTINGS, db_path: this.#path(), adapters: [ladder] };
+    const w = world({ ...this.#shared, ...options });
     const steps: DeliveryStep[] = this.#heard_steps = [];
     w.daemon.ground.events.subscribe({ delivery: (step) => void steps.push(step) });
     this.steps = new Map(look(w.daemon).messages.map(({ ident, state }) => [ident, state]));

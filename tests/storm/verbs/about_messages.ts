@@ -69,7 +69,7 @@ export async function flood(storm: Storm): Promise<void> {
 
 /** More waits for one than is replayed in a turn, and more comes while that is replayed. */
 async function deluge(storm: Storm): Promise<void> {
-  const actor = storm.actor();
+  const actor = storm.chance.pick(storm.actors);
   const tell = async (to_peer: string) => {
     const text = storm.words();
     remember(storm, await storm.post("/notify", { from_peer: "stranger", to_peer, text }), text);
@@ -109,7 +109,7 @@ function receipt(storm: Storm): Promise<void> {
     "failed",
     "rejected",
   ]);
-  return storm.actor().receipt(storm.chance, status);
+  return storm.chance.pick(storm.actors).receipt(storm.chance, status);
 }
 
 /** A word on somebody else's message, or on none at all: it changes nothing. */

@@ -15,8 +15,9 @@ export const ABOUT_PEERS: readonly Verb[] = [
   { name: "supersede",         weight: 4,  run: supersede },
   { name: "drop",              weight: 8,  run: (storm) => storm.actor().drop() },
   { name: "read too slowly",   weight: 1,  run: readTooSlowly },
-  { name: "register",          weight: 6,  run: register },
+  { name: "register",          weight: 6,  run: (storm) => register(storm) },
   { name: "reclaim",           weight: 3,  run: reclaim },
+  { name: "an agent comes",    weight: 8,  run: (storm) => register(storm, storm.chance.pick(storm.agents)) },
   { name: "touch",             weight: 3,  run: (storm) => onPeer(storm, "touch", {}) },
   { name: "offline",           weight: 3,  run: (storm) => onPeer(storm, "offline", { reason: "session_end" }) },
   { name: "terminal offline",  weight: 1,  run: (storm) => onPeer(storm, "offline", { terminal: true }) },
@@ -37,7 +38,7 @@ async function connect(storm: Storm, receipts: boolean): Promise<void> {
 
 /** A newer connection of the same peer, with its certificate. */
 async function supersede(storm: Storm): Promise<void> {
-  const actor = storm.actor();
+  const actor = storm.chance.pick(storm.actors);
   const { certificate: birth_certificate } = actor;
   if (birth_certificate) await actor.connect(storm.w, { birth_certificate }, true);
 }
@@ -49,12 +50,11 @@ async function readTooSlowly(storm: Storm): Promise<void> {
   await storm.w.clock.settle();
 }
 
-async function register(storm: Storm): Promise<void> {
-  const actor = storm.actor();
+async function register(storm: Storm, actor = storm.actor()): Promise<void> {
   const { name, peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
-  const body = { name, path: "/work", backend: "sdk", ...claim };
-  const answer = await storm.post("/peers", body);
+  const backend = storm.agents.includes(actor) ? "generic" : "sdk";
+  const answer = await storm.post("/peers", { name, path: "/work", backend, ...claim });
   if (answer.http !== 200 || actor.connected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);

@@ -13,6 +13,7 @@ export const ABOUT_THE_WORLD: readonly Verb[] = [
   { name: "ten minutes", weight: 2,  run: (storm) => storm.beat(601) },
   { name: "a day",       weight: 1,  run: (storm) => days(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => days(storm, 31) },
+  { name: "a slow rung ends", weight: 14, run: (storm) => Promise.resolve(storm.ladder.hurry()) },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
   { name: "crash",       weight: 2,  run: (storm) => storm.crash(() => Promise.resolve()) },
   { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
