@@ -57,8 +57,8 @@ export class Storm implements AsyncDisposable {
   readonly ended = new Map<string, string>();
   /** The state of each delivery, as the live steps tell it. */
   steps = new Map<string, string>();
-  /** When the heart beat last. */
-  beaten_at = 0;
+  /** Whether this step was a beat of the heart. */
+  beaten = false;
   /** The last event that was looked at. */
   last_event = 0;
   before: Picture;
@@ -87,6 +87,7 @@ export class Storm implements AsyncDisposable {
     const verb = this.chance.weighted(VERBS);
     this.story.push(verb.name);
     let invariant = "The verb itself";
+    this.beaten = false;
     try {
       await verb.run(this);
       await this.#rest();
@@ -137,7 +138,7 @@ export class Storm implements AsyncDisposable {
 
   async beat(seconds = 1): Promise<void> {
     await this.w.beat(seconds);
-    this.beaten_at = this.w.clock.now();
+    this.beaten = true;
   }
 
   /** The live steps since the last call. */
@@ -147,9 +148,13 @@ export class Storm implements AsyncDisposable {
 
   /** The daemon stops as an operator stops it, and starts again. */
   async restart(): Promise<void> {
-    this.ladder.hurry();
-    await this.w[Symbol.asyncDispose]();
-    await this.w.clock.settle();
+    let over = false;
+    const ending = this.w[Symbol.asyncDispose]().finally(() => over = true);
+    while (!over) {
+      this.ladder.hurry(); // A daemon that stops waits for what is under way.
+      await this.w.clock.settle();
+    }
+    await ending;
     this.#begin();
   }
 
