@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Adapter, Receipt, Rung } from "../../daemon/agents/contract.ts";
 import { world } from "../world.ts";
-import { ask, enter, join, post } from "./cast.ts";
+import { ask, enter, get, join, notify, post } from "./cast.ts";
 
 /** An adapter with one rung, whose receipt a test gives. */
 function slowly(receipt: Promise<Receipt>): Adapter {
@@ -31,6 +31,24 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   const { dropped } = w.daemon.delivery.counts();
   assert.equal(dropped, 1);
   assert.equal(w.daemon.delivery.held(id)?.reason, "cancelled");
+});
+
+Deno.test("a drain leaves what a sender said after something that a rung is trying", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat", "One");
+  await w.clock.settle();
+  await notify(w, "ada", "pat", "Two");
+  await notify(w, "bob", "pat", "Another's");
+  const taken = async () =>
+    (await get(w, "/deliveries/pending?peer_id=pat")).deliveries
+      .map(({ text }: { text: string }) => text);
+  assert.deepEqual(await taken(), ["Another's"]);
+  await post(w, "/peers/pat/offline");
+  receipt.resolve({ state: "refused", reason: "draft" });
+  await w.clock.settle();
+  assert.deepEqual(await taken(), ["One", "Two"]);
 });
 
 Deno.test("an ask that ends before its frame finds the line gone is not put back", async () => {
