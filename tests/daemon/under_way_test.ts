@@ -33,6 +33,19 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   assert.equal(w.daemon.delivery.held(id)?.reason, "cancelled");
 });
 
+Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat");
+  await w.clock.settle();
+  await post(w, "/peer/unregister", { peer_id: "pat" });
+  receipt.resolve({ state: "refused", reason: "draft" });
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+  assert.deepEqual(w.logged, []);
+});
+
 Deno.test("a drain leaves what a sender said after something that a rung is trying", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowly(receipt.promise)] });
