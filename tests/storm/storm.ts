@@ -59,6 +59,8 @@ export class Storm implements AsyncDisposable {
   steps = new Map<string, string>();
   /** Whether this step was a beat of the heart. */
   beaten = false;
+  /** The last event that the reader of the stream has taken. */
+  followed = 0;
   /** The last event that was looked at. */
   last_event = 0;
   before: Picture;
