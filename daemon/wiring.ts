@@ -76,8 +76,8 @@ export function openCourier(house: Daemon, steps: Steps): Courier {
     connected: (peer_id) => house.sockets.of(peer_id) !== undefined,
     delivered: (peer_id) => house.peers.delivered(peer_id),
     mayWait: (peer_id) => {
-      const { status, addressable } = house.directory.resolve(peer_id);
-      return status !== "retired" && Boolean(addressable);
+      const found = peerRows.address(house.ground.db, peer_id); // One that unregistered sleeps.
+      return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
     },
   });
 }

@@ -180,9 +180,7 @@ export class Delivery {
   /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
   drain(peer_id: string, limit: number): Held[] {
     const { db } = this.#ground;
-    return db.transact(() =>
-      ledger.queue(db, peer_id, limit).map((message) => this.#taken(message))
-    );
+    return db.transact(() => this.#free(peer_id, limit).map((message) => this.#taken(message)));
   }
 
   /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
@@ -190,7 +188,7 @@ export class Delivery {
     const { db } = this.#ground;
     return db.transact(() => {
       let bytes = 0;
-      const waiting = ledger.queue(db, peer_id, limits.messages);
+      const waiting = this.#free(peer_id, limits.messages);
       const fitting = waiting.filter((message) => (bytes += lengthOf(message)) <= limits.bytes);
       return fitting.map((message) =>
         this.#steps.written(this.#steps.attempted(message, "hook", false))
@@ -273,6 +271,15 @@ export class Delivery {
     const waiting = ledger.peersWaiting(db);
     this.#sockets.beat(now, waiting);
     for (const peer_id of waiting) this.#courier.wake(peer_id);
+  }
+
+  /** What waits for a peer, save what a sender said after something that a rung is trying now. */
+  #free(peer_id: string, limit: number): Held[] {
+    const { db } = this.#ground;
+    const tried = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
+    const senders = new Set(tried.map(({ from_peer_name }) => from_peer_name));
+    return ledger.queue(db, peer_id, limit)
+      .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
   /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */

@@ -32,8 +32,8 @@ export async function* eventFrames(
 ): AsyncGenerator<string> {
   const inlet = new Inlet();
   using _subscription = log.subscribe(inlet);
+  let cursor = startOf(log, options); // What comes while a reader takes its first frame is news.
   yield frame("ready", { last: log.last });
-  let cursor = startOf(log, options);
   if (cursor < log.oldest - 1) yield frame("gap", { oldest: log.oldest });
   for (let batch = log.read({ since: cursor, limit: BACKFILL_BATCH }); batch.length > 0;) {
     for (const event of batch) {

@@ -38,17 +38,8 @@ export class RealDaemon implements AsyncDisposable {
   ): Promise<RealDaemon> {
     const notice = `${state}/daemon.json`;
     await Deno.remove(notice).catch(() => undefined);
-    const env = {
-      MESH_STATE: state,
-      MESH_CONFIG: "/none",
-      MESH_DAEMON__PORT: "0",
-      MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
-      ...settings,
-    };
     const from = performance.now();
-    const process = spawn(["run", "-A", "--cached-only", ...flags, `${ROOT}/main.ts`, "daemon"], {
-      env: { ...env, HOME: state, DENO_DIR },
-    });
+    const process = launch(state, settings, flags);
     const { url } = await noticeOf(notice, process, from);
     const health = await fetch(`${url}/health`);
     await health.body?.cancel();
@@ -74,6 +65,24 @@ export class RealDaemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+}
+
+/** A daemon's process, as far as it has come. */
+export function launch(
+  state: string,
+  settings: Record<string, string> = {},
+  flags: readonly string[] = [],
+): Deno.ChildProcess {
+  const env = {
+    MESH_STATE: state,
+    MESH_CONFIG: "/none",
+    MESH_DAEMON__PORT: "0",
+    MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
+    ...settings,
+  };
+  return spawn(["run", "-A", "--cached-only", ...flags, `${ROOT}/main.ts`, "daemon"], {
+    env: { ...env, HOME: state, DENO_DIR },
+  });
 }
 
 /** A script of this folder that says one line when it is ready, and ends with its input. */

@@ -1,12 +1,19 @@
 /** A client on `/ws` that outlives its daemon: it comes back as the same peer, and keeps count. */
 
+/** What came under one id; a client with receipts applies it once. */
+interface Came {
+  times: number;
+  /** The ask that an `ack` frame ends, else the message's text. */
+  readonly said: string;
+}
+
 export class Client {
   readonly name: string;
   readonly #receipts: boolean;
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
-  /** How often each delivery came. */
-  readonly came = new Map<string, number>();
+  /** Each delivery, in the order in which it came first. */
+  readonly came = new Map<string, Came>();
 
   constructor(name: string, { receipts }: { receipts: boolean }) {
     this.name = name;
@@ -15,6 +22,11 @@ export class Client {
 
   get peer_id(): string {
     return this.#peer_id ?? "";
+  }
+
+  /** All that was applied, each delivery once, in order. */
+  get applied(): string[] {
+    return [...this.came.values()].map(({ said }) => said);
   }
 
   /** Connects; resolves when the daemon has greeted. */
@@ -30,7 +42,7 @@ export class Client {
       if (frame.type === "connected") {
         this.#peer_id = frame.peer_id;
         greeted.resolve();
-      } else if (typeof frame.delivery_id === "string") this.#take(socket, frame.delivery_id);
+      } else if (typeof frame.delivery_id === "string") this.#take(socket, frame);
     };
     await greeted.promise;
   }
@@ -57,8 +69,10 @@ export class Client {
     };
   }
 
-  #take(socket: WebSocket, delivery_id: string): void {
-    this.came.set(delivery_id, (this.came.get(delivery_id) ?? 0) + 1);
+  #take(socket: WebSocket, frame: Record<string, string>): void {
+    const { type, delivery_id = "", correlation_id = "", text = "" } = frame;
+    const said = type === "ack" ? `end of ${correlation_id}` : text;
+    this.came.getOrInsertComputed(delivery_id, () => ({ times: 0, said })).times++;
     if (!this.#receipts || socket.readyState !== WebSocket.OPEN) return;
     socket.send(JSON.stringify({ type: "delivery_ack", delivery_id, status: "accepted" }));
   }

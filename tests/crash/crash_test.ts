@@ -3,16 +3,29 @@
 import assert from "node:assert/strict";
 import { storm } from "./storm.ts";
 
-const KILLS = 5;
+const KILLS = 25;
+const START_MS_MAX = 2000;
 
-Deno.test("what a daemon acknowledged outlives five kills, and nothing is said twice", async () => {
+Deno.test("what a daemon acknowledged outlives 25 kills, and nothing is said twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;
-  const outcome = await storm(KILLS, seed);
-  const { acknowledged, lost, undelivered, doubled, unaccounted, integrity } = outcome;
+  const { kills: _, repeats: __, acknowledged, slowest_start_ms, ...outcome } = await storm(
+    KILLS,
+    seed,
+  );
   assert.ok(acknowledged > 0, "Nothing was acknowledged");
   assert.deepEqual(
-    { lost, undelivered, doubled, unaccounted, integrity },
-    { lost: 0, undelivered: 0, doubled: 0, unaccounted: 0, integrity: "ok" },
+    outcome,
+    {
+      lost: 0,
+      undelivered: 0,
+      applied_twice: 0,
+      sent_twice: 0,
+      out_of_order: 0,
+      unlisted: 0,
+      unaccounted: 0,
+      integrity: "ok",
+    },
     `seed ${seed}`,
   );
+  assert.ok(slowest_start_ms <= START_MS_MAX, `A start took ${Math.round(slowest_start_ms)} ms`);
 });

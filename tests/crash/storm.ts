@@ -1,69 +1,84 @@
 /** Floods the real daemon, kills it at moments that a seed picks, and looks at what is left. */
 
-import { DatabaseSync } from "node:sqlite";
-import { RealDaemon, temporary } from "../bench/child.ts";
+import { launch, RealDaemon, temporary } from "../bench/child.ts";
 import { built, Lean } from "../bench/lean.ts";
 import { pause } from "../bench/process.ts";
+import { Chance } from "../storm/chance.ts";
 import { Client } from "./client.ts";
+import { identOf, look, type Outcome } from "./look.ts";
 
 const LANES = 8;
 const LIVE_MS_MIN = 20;
 const LIVE_MS_SPAN = 230;
+/** One life in so many is ended before it has said that it listens. */
+const STILLBORN_ONE_IN = 8;
+const STILLBORN_MS_MAX = 400;
 /** How long the last life may take to bring what waits to the clients. */
 const QUIET_MS = 1000;
 const LAST_LIFE_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
 
-export interface Outcome {
-  readonly kills: number;
-  readonly acknowledged: number;
-  /** Acknowledged, and not in the database. */
-  readonly lost: number;
-  /** Acknowledged for the client with receipts, and never seen by it. */
-  readonly undelivered: number;
-  /** Repeats that the client with receipts dropped by their id: allowed. */
-  readonly repeats: number;
-  /** Sent more than once to the client without receipts. */
-  readonly doubled: number;
-  /** Rows that are in no state, or counted twice. */
-  readonly unaccounted: number;
-  readonly integrity: string;
-  readonly slowest_start_ms: number;
-}
-
-interface Cast {
+export interface Cast {
+  /** Says what it received: it may be told again, and drops what it knows. */
   readonly careful: Client;
+  /** Says nothing: it must be told at most once. */
   readonly plain: Client;
+  /** Is never there; in the last life its queue is drained. */
   readonly away: Client;
 }
 
-/** What was acknowledged: the 12 digits of each id, and whom it was for. */
-type Acknowledged = Map<string, string>;
+/** What the daemon has answered with 200, and so must never lose. */
+export interface Acknowledged {
+  /** The 12 digits of each message, and the name of its recipient. */
+  readonly messages: Map<string, string>;
+  /** The text of each reply, by its ask. */
+  readonly replies: Map<string, string>;
+}
+
+/** What the last life told. */
+export interface Told {
+  readonly counts: Record<string, number>;
+  /** What the drains of the absent one gave, in order. */
+  readonly drained: readonly string[];
+}
 
 export async function storm(kills: number, seed: number): Promise<Outcome> {
   using state = temporary();
-  const chance = chances(seed);
+  const chance = new Chance(seed);
   const cast: Cast = {
     careful: new Client("careful", { receipts: true }),
     plain: new Client("plain", { receipts: false }),
     away: new Client("away", { receipts: false }),
   };
-  const acknowledged: Acknowledged = new Map();
-  let slowest_start_ms = 0;
+  const acknowledged: Acknowledged = { messages: new Map(), replies: new Map() };
+  const starts_ms: number[] = [];
   for (let life = 0; life < kills; life++) {
+    if (life > 0 && chance.oneIn(STILLBORN_ONE_IN)) {
+      await stillborn(state.path, chance.below(STILLBORN_MS_MAX));
+      continue;
+    }
     const daemon = await RealDaemon.start(state.path, { settings: SETTINGS });
-    slowest_start_ms = Math.max(slowest_start_ms, daemon.start_ms);
+    starts_ms.push(daemon.start_ms);
     await gather(cast, daemon.port, life === 0);
     const lanes = Array.from(
       { length: LANES },
-      () => lane(daemon.port, cast, acknowledged, chance),
+      (_, number) => lane(daemon.port, `${life}-${number}`, { cast, acknowledged, chance }),
     );
-    await pause(LIVE_MS_MIN + chance() * LIVE_MS_SPAN);
+    await pause(LIVE_MS_MIN + chance.below(LIVE_MS_SPAN));
     await daemon.kill();
     await Promise.all([...lanes, cast.careful.leave(), cast.plain.leave()]);
   }
-  const counts = await lastLife(state.path, cast);
-  return { kills, slowest_start_ms, ...look(`${state.path}/mesh.db`, cast, acknowledged, counts) };
+  const told = await lastLife(state.path, cast, starts_ms);
+  const found = await look(`${state.path}/mesh.db`, { cast, acknowledged, told });
+  return { kills, ...found, slowest_start_ms: Math.max(...starts_ms) };
+}
+
+/** A life that ends while it begins. */
+async function stillborn(state: string, ms: number): Promise<void> {
+  const process = launch(state, SETTINGS);
+  await pause(ms);
+  process.kill("SIGKILL");
+  await process.status;
 }
 
 async function gather({ careful, plain, away }: Cast, port: number, first: boolean): Promise<void> {
@@ -71,33 +86,55 @@ async function gather({ careful, plain, away }: Cast, port: number, first: boole
   if (first) await away.leave();
 }
 
-/** One message after the other, until the daemon is gone. */
-async function lane(
-  port: number,
-  { careful, plain, away }: Cast,
-  acknowledged: Acknowledged,
-  chance: () => number,
-): Promise<void> {
+interface Scene {
+  readonly cast: Cast;
+  readonly acknowledged: Acknowledged;
+  readonly chance: Chance;
+}
+
+/** One message after the other, each with a number that rises, until the daemon is gone. */
+async function lane(port: number, name: string, scene: Scene): Promise<void> {
   try {
     using http = await Lean.open(port);
-    for (;;) {
-      const draw = chance();
-      const to = draw < 0.45 ? careful : draw < 0.9 ? plain : away;
-      const path = chance() < 0.5 ? "/ask" : "/notify";
-      const said = { from_peer: "storm", to_peer: to.peer_id, text: "x".repeat(256) };
-      const { correlation_id, delivery_id } = JSON.parse(await http.send(built(port, path, said)));
-      acknowledged.set(identOf(correlation_id ?? delivery_id), to.name);
-    }
+    for (let number = 1;; number++) await say(http, port, { name, number }, scene);
   } catch (fault) {
     const cut = fault instanceof Error && /closed|reset|refused|pipe/i.test(fault.message);
     if (!cut) throw fault;
   }
 }
 
+async function say(
+  http: Lean,
+  port: number,
+  { name, number }: { name: string; number: number },
+  { cast: { careful, plain, away }, acknowledged: { messages, replies }, chance }: Scene,
+): Promise<void> {
+  const draw = chance.next();
+  const to = draw < 0.45 ? careful : draw < 0.9 ? plain : away;
+  const path = chance.oneIn(2) ? "/ask" : "/notify";
+  const asks_itself = path === "/ask" && to !== careful && chance.oneIn(2);
+  const from_peer = asks_itself ? careful.peer_id : name;
+  const text = `${name} ${String(number).padStart(6, "0")} ${"x".repeat(200)}`;
+  const post = async (path: string, body: unknown) =>
+    JSON.parse(await http.send(built(port, path, body)));
+  const { correlation_id, delivery_id } = await post(path, {
+    from_peer,
+    to_peer: to.peer_id,
+    text,
+  });
+  messages.set(identOf(correlation_id ?? delivery_id), to.name);
+  if (!asks_itself) return;
+  const message = `reply to ${correlation_id}`;
+  await post("/ack", { correlation_id, message });
+  replies.set(correlation_id, message);
+}
+
 /** Starts once more, lets everything arrive, and stops as an operator would. */
-async function lastLife(state: string, cast: Cast): Promise<Record<string, number>> {
+async function lastLife(state: string, cast: Cast, starts_ms: number[]): Promise<Told> {
   await using daemon = await RealDaemon.start(state, { settings: SETTINGS });
+  starts_ms.push(daemon.start_ms);
   await gather(cast, daemon.port, false);
+  const drained = await drain(daemon, cast.away.peer_id);
   const until = performance.now() + LAST_LIFE_MS_MAX;
   let before = -1;
   while (before !== cast.careful.came.size && performance.now() < until) {
@@ -107,45 +144,19 @@ async function lastLife(state: string, cast: Cast): Promise<Record<string, numbe
   const answer = await fetch(`${daemon.base}/deliveries?limit=1`);
   const { counts } = await answer.json();
   await Promise.all([cast.careful.leave(), cast.plain.leave()]);
-  return counts;
+  return { counts, drained };
 }
 
-function look(
-  path: string,
-  { careful, plain }: Cast,
-  acknowledged: Acknowledged,
-  counts: Record<string, number>,
-) {
-  using db = new DatabaseSync(path);
-  const kept = db.prepare("select ident from messages").all().map(({ ident }) => String(ident));
-  const rows = new Set(kept);
-  const idents = [...acknowledged.keys()];
-  const seen = new Set([...careful.came.keys()].map(identOf));
-  const counted = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  const { integrity_check } = db.prepare("pragma integrity_check").get() ?? {};
-  return {
-    acknowledged: acknowledged.size,
-    lost: idents.filter((ident) => !rows.has(ident)).length,
-    undelivered:
-      idents.filter((ident) => acknowledged.get(ident) === careful.name && !seen.has(ident)).length,
-    repeats: [...careful.came.values()].reduce((sum, times) => sum + times - 1, 0),
-    doubled: [...plain.came.values()].filter((times) => times > 1).length,
-    unaccounted: Math.abs(kept.length - counted) + (kept.length - rows.size),
-    integrity: String(integrity_check),
-  };
-}
-
-function identOf(id: string): string {
-  return id.split("-")[1] ?? "";
-}
-
-/** Mulberry32: chance that a seed repeats. */
-function chances(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+/** All that waits for one that is away, page by page, each settled. */
+async function drain({ base }: RealDaemon, peer_id: string): Promise<string[]> {
+  const drained: string[] = [];
+  for (;;) {
+    const page = await fetch(`${base}/deliveries/pending?peer_id=${peer_id}&max_results=500`);
+    const { deliveries, drain_id } = await page.json();
+    if (drain_id === null) return drained;
+    for (const { delivery_id } of deliveries) drained.push(identOf(delivery_id));
+    const body = JSON.stringify({ drain_id, status: "accepted" });
+    const settled = await fetch(`${base}/deliveries/receipts`, { method: "POST", body });
+    await settled.body?.cancel();
+  }
 }

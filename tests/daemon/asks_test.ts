@@ -10,7 +10,7 @@ async function two(w: World) {
   return { ada: await peer("ada"), bob: await peer("bob") };
 }
 
-Deno.test("an ask to a connected peer arrives as a frame, and its ack as the asker's", async () => {
+Deno.test("an ask to a connected peer arrives as a frame, and its ack as the asker's [3.ask.reply-push] [4.ask.to-peer] [4.ack] [4.ws]", async () => {
   await using w = world();
   const ada = w.socket(), bob = w.socket();
   await ada.connect({ display_name: "ada" });
@@ -37,7 +37,7 @@ Deno.test("an ask to a connected peer arrives as a frame, and its ack as the ask
   assert.equal(ada.of("ack")[0]?.text, "Yes");
 });
 
-Deno.test("wait answers the reply that comes first, and turns push into pull", async () => {
+Deno.test("wait answers the reply that comes first, and turns push into pull [4.asks.wait-blocks]", async () => {
   await using w = world();
   const { ada } = await two(w);
   const { correlation_id } = await w.call(openAsk, {
@@ -56,14 +56,14 @@ const CHOICE = {
   options: [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }],
 };
 
-Deno.test("an ask without to_peer has no target, whatever else is wrong with it", async () => {
+Deno.test("an ask without to_peer has no target, whatever else is wrong with it [7.no-target] [7.routing.static]", async () => {
   await using w = world();
   const answer = await post(w, "/ask", {});
   assert.deepEqual([answer.status, answer.error, typeof answer.hint], [400, "no_target", "string"]);
   assert.equal((await post(w, "/ask", { from_peer: 5, text: null })).error, "no_target");
 });
 
-Deno.test("keys of /ask match in any case, and look-alikes of to_peer are refused with a hint", async () => {
+Deno.test("keys of /ask match in any case, and look-alikes of to_peer are refused with a hint [7.to-peer.look-alike] [7.routing.any-case]", async () => {
   await using w = world();
   const bob = await enter(w, "bob");
   const asked = await post(w, "/ask", { FROM_PEER: "ada", To_Peer: "bob", TEXT: "Hi" });
@@ -82,7 +82,7 @@ Deno.test("keys of /ask match in any case, and look-alikes of to_peer are refuse
   assert.deepEqual([twice.status, (await twice.json()).error], [400, "unknown_key"]);
 });
 
-Deno.test("a to_peer that is null or blank is an unknown peer even before the text is missed", async () => {
+Deno.test("a to_peer that is null or blank is an unknown peer even before the text is missed [7.to-peer.blank] [7.routing.absent-only]", async () => {
   await using w = world();
   for (const to_peer of [null, "", "  "]) {
     const answer = await post(w, "/ask", { to_peer });
@@ -93,7 +93,7 @@ Deno.test("a to_peer that is null or blank is an unknown peer even before the te
   assert.deepEqual([mixed.status, mixed.error], [422, "invalid_request"]);
 });
 
-Deno.test("oneself is refused before addressability, and a full queue last", async () => {
+Deno.test("oneself is refused before addressability, and a full queue last [c1.order-of-checks.peers]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await enter(w, "ada", { provenance: { addressable: false } });
   await enter(w, "bob");
@@ -107,7 +107,7 @@ Deno.test("oneself is refused before addressability, and a full queue last", asy
   assert.equal(mute.error, "peer_not_addressable");
 });
 
-Deno.test("an ask to an offline peer is queued, and its answer tells where it went", async () => {
+Deno.test("an ask to an offline peer is queued, and its answer tells where it went [2.ask.correlation-id] [7.routing.named] [c1.ids] [c3.ask.offline] [c3.ask.unregistered]", async () => {
   await using w = world();
   const bob = await enter(w, "bob");
   await post(w, "/peers/bob/offline");
@@ -132,7 +132,7 @@ Deno.test("an ask to an offline peer is queued, and its answer tells where it we
   ]);
 });
 
-Deno.test("a bare ack closes, and once closed only a bare ack is taken", async () => {
+Deno.test("a bare ack closes, and once closed only a bare ack is taken [2.ask.outcome] [c3.ack.closed]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -150,7 +150,7 @@ Deno.test("a bare ack closes, and once closed only a bare ack is taken", async (
   assert.equal(said(w, "ack").length, 1);
 });
 
-Deno.test("only the recipient answers, and only the asker cancels", async () => {
+Deno.test("only the recipient answers, and only the asker cancels [c3.asks.cancel] [c3.ack.recipient]", async () => {
   await using w = world();
   await enter(w, "ada");
   await enter(w, "bob");
@@ -167,7 +167,7 @@ Deno.test("only the recipient answers, and only the asker cancels", async () => 
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("a decline needs a reason that is not blank, and the asker reads it", async () => {
+Deno.test("a decline needs a reason that is not blank, and the asker reads it [3.ask.decline-closes] [3.ask.decline-reason] [4.decline] [2.ask.close-reason] [c3.decline.blank]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   await enter(w, "bob");
@@ -185,7 +185,7 @@ Deno.test("a decline needs a reason that is not blank, and the asker reads it", 
   ]);
 });
 
-Deno.test("an answer to an open choice names one of its options, by id or title", async () => {
+Deno.test("an answer to an open choice names one of its options, by id or title [c2.ask.choice]", async () => {
   await using w = world();
   await enter(w, "bob");
   for (const [message, option_id] of [["b", "b"], ["apples", "a"]]) {
@@ -216,7 +216,7 @@ Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went",
   ]);
 });
 
-Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is told", async () => {
+Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is told [c2.ask.evicted]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const ada = await joinWithReceipts(w, "ada");
   await enter(w, "bob");
@@ -236,7 +236,7 @@ Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is to
   assert.equal((await get(w, `/asks/${human}`)).state, "open");
 });
 
-Deno.test("pending lists what is open, inbound and outbound, and a stranger's own", async () => {
+Deno.test("pending lists what is open, inbound and outbound, and a stranger's own [4.asks.pending] [4.asks.pending-unregistered]", async () => {
   await using w = world();
   await enter(w, "ada");
   await enter(w, "bob", { pane_id: "%3" });
@@ -252,7 +252,7 @@ Deno.test("pending lists what is open, inbound and outbound, and a stranger's ow
   assert.deepEqual(await list("peer_id=nobody&direction=both"), []);
 });
 
-Deno.test("asks are listed newest first, by state and peer, page by page", async () => {
+Deno.test("asks are listed newest first, by state and peer, page by page [c3.asks.list]", async () => {
   await using w = world();
   await enter(w, "bob");
   await enter(w, "eve");
@@ -283,7 +283,7 @@ Deno.test("a follow-up of the recipient supersedes the ask that it replies to", 
   assert.equal((await post(w, "/ask", lost)).error, "unknown_ask");
 });
 
-Deno.test("the human's answer counts as the human's only through a proven door", async () => {
+Deno.test("the human's answer counts as the human's only through a proven door [c2.human.door]", async () => {
   for (const at_terminal of [false, true]) {
     await using w = world({ settings: { "human.name": "sam" }, at_terminal });
     await enter(w, "ada");

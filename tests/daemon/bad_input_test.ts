@@ -108,7 +108,7 @@ Deno.test("a body that cannot be taken is refused by every route that takes one"
   }
 });
 
-Deno.test("a body that is too large is refused with and without a content-length", async () => {
+Deno.test("a body that is too large is refused with and without a content-length [c1.body-size]", async () => {
   await using w = await cast();
   const chunk = new TextEncoder().encode("x".repeat(65_536));
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {

@@ -22,7 +22,7 @@ const settle = (w: World, body: object) => post(w, "/deliveries/receipts", body)
 const stages = async (w: World, id: string): Promise<string[]> =>
   (await get(w, `/traces/${id}`)).stages.map(({ stage }: { stage: string }) => stage);
 
-Deno.test("a drain takes what waits, oldest first, and a receipt settles it", async () => {
+Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.deliveries.pending]", async () => {
   await using w = world();
   await enter(w, "bob");
   await ask(w, "ada", "bob", "One");
@@ -39,7 +39,7 @@ Deno.test("a drain takes what waits, oldest first, and a receipt settles it", as
   assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
 });
 
-Deno.test("what was drained and not settled waits again after 60 s, under the same ids", async () => {
+Deno.test("what was drained and not settled waits again after 60 s, under the same ids [c3.drain.lease]", async () => {
   await using w = world();
   await enter(w, "bob");
   await notify(w, "ada", "bob");
@@ -95,7 +95,7 @@ Deno.test("a drain is bounded, and a full page leaves the rest in order", async 
   }
 });
 
-Deno.test("at the limit a new ask or note is refused, never an older one dropped", async () => {
+Deno.test("at the limit a new ask or note is refused, never an older one dropped [c2.delivery.queue-full] [c2.delivery.outside-limit]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "2" } });
   await enter(w, "ada");
   await enter(w, "bob");
@@ -112,7 +112,7 @@ Deno.test("at the limit a new ask or note is refused, never an older one dropped
   assert.equal(said(w, "notification").length, 1);
 });
 
-Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the ask", async () => {
+Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the ask [c2.delivery.queue-ttl]", async () => {
   await using w = world({ settings: { "daemon.ask_ttl_hours": "48" } });
   await enter(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
@@ -127,7 +127,7 @@ Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved", async () => {
+Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved [4.traces.notify]", async () => {
   await using w = world();
   await join(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -144,7 +144,7 @@ Deno.test("bytes without a proof stay sent, and after 30 s the trace says unprov
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
 });
 
-Deno.test("the trace of an ask tells its whole way, numbered and in order", async () => {
+Deno.test("the trace of an ask tells its whole way, numbered and in order [4.traces.ask] [c2.trace.stages]", async () => {
   await using w = world();
   const bob = await joinWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -185,7 +185,7 @@ Deno.test("the trace of an ask tells its whole way, numbered and in order", asyn
   assert.deepEqual([unknown.status, unknown.error], [404, "unknown_trace"]);
 });
 
-Deno.test("deliveries are listed by peer and state, with the conservation count", async () => {
+Deno.test("deliveries are listed by peer and state, with the conservation count [c3.deliveries.count]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await enter(w, "bob");
   const bob = await notify(w, "cli", "bob");

@@ -150,7 +150,7 @@ Deno.test("a browser on our own page needs no token, save for the metrics, and o
   assert.equal((await w.daemon.fetch(tunnelled)).status, 401);
 });
 
-Deno.test("the order of the checks is host, route, token, size, JSON, keys, schema, peers", async () => {
+Deno.test("the order of the checks is host, route, token, size, JSON, keys, schema, peers [c1.order-of-checks]", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   const token = { authorization: `Bearer ${TOKEN}` };
   const huge = "x".repeat(1_048_577);
@@ -171,7 +171,7 @@ Deno.test("the order of the checks is host, route, token, size, JSON, keys, sche
   assert.equal(await ask("/ask", token, whole), "unknown_peer");
 });
 
-Deno.test("health tells what the daemon is, by both its names", async () => {
+Deno.test("health tells what the daemon is, by both its names [4.health.status-routes] [4.health.pull-capability]", async () => {
   await using w = world();
   const { uptime_seconds, daemon_id, version, schema_version, ...health } =
     await (await w.fetch("/health")).json();
@@ -188,7 +188,7 @@ Deno.test("health tells what the daemon is, by both its names", async () => {
   assert.equal(status.daemon_id, daemon_id);
 });
 
-Deno.test("the interface is described whole: every route, every refusal", async () => {
+Deno.test("the interface is described whole: every route, every refusal [c3.openapi]", async () => {
   await using w = world();
   const document = await (await w.fetch("/openapi.json")).json();
   assert.match(document.openapi, /^3\.1\./);

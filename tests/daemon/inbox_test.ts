@@ -23,7 +23,7 @@ async function asked(w: World, text = "Ready?", more = {}): Promise<[string, str
   return [correlation_id, inbox.item_id];
 }
 
-Deno.test("without a human every inbox route is 503", async () => {
+Deno.test("without a human every inbox route is 503 [4.inbox.no-human] [7.no-human]", async () => {
   await using w = world();
   const answers = [
     await get(w, "/inbox"),
@@ -38,7 +38,7 @@ Deno.test("without a human every inbox route is 503", async () => {
   for (const { status, error } of answers) assert.deepEqual([status, error], [503, "no_human"]);
 });
 
-Deno.test("an ask to the human is an item, told of without its text", async () => {
+Deno.test("an ask to the human is an item, told of without its text [6.inbox-item] [2.inbox.event-fields] [2.inbox.text] [4.ask.inbox] [4.inbox.get] [6.dashboard-text]", async () => {
   await using w = withHuman();
   const ada = await enter(w, "ada");
   const [correlation_id, item_id] = await asked(w);
@@ -67,7 +67,7 @@ Deno.test("an ask to the human is an item, told of without its text", async () =
   ]);
 });
 
-Deno.test("the inbox is newest first, by unread and limit, and says whose it is", async () => {
+Deno.test("the inbox is newest first, by unread and limit, and says whose it is [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit] [c3.inbox.limit]", async () => {
   await using w = withHuman();
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
   const { human, human_peer_id, items } = await get(w, "/inbox");
@@ -81,7 +81,7 @@ Deno.test("the inbox is newest first, by unread and limit, and says whose it is"
   }
 });
 
-Deno.test("read is for every surface, and a second time changes nothing", async () => {
+Deno.test("read is for every surface, and a second time changes nothing [3.inbox.read] [4.inbox.read] [6.inbox-updated]", async () => {
   await using w = withHuman();
   const { inbox_item_id } = await notify(w, "ada", "sam");
   await post(w, `/inbox/${inbox_item_id}/read`, { surface: "telegram" });
@@ -95,7 +95,7 @@ Deno.test("read is for every surface, and a second time changes nothing", async 
   assert.equal((await post(w, "/inbox/inb-ffffffffffff/read")).error, "unknown_item");
 });
 
-Deno.test("a reply to an open ask is its ack, framed as the human's, and told once", async () => {
+Deno.test("a reply to an open ask is its ack, framed as the human's, and told once [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
   const [correlation_id, item_id] = await asked(w);
@@ -111,7 +111,7 @@ Deno.test("a reply to an open ask is its ack, framed as the human's, and told on
   assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "human");
 });
 
-Deno.test("an empty reply is a bare ack of an open ask, and only a reading of all else", async () => {
+Deno.test("an empty reply is a bare ack of an open ask, and only a reading of all else [4.inbox.reply-empty]", async () => {
   await using w = withHuman();
   const [correlation_id, item_id] = await asked(w);
   const acked = await post(w, `/inbox/${item_id}/reply`, { text: "" });
@@ -125,7 +125,7 @@ Deno.test("an empty reply is a bare ack of an open ask, and only a reading of al
   assert.equal((await get(w, `/inbox/${inbox_item_id}`)).replied, false);
 });
 
-Deno.test("a reply to a closed ask, or to a note, asks its sender anew", async () => {
+Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
   const [first, item_id] = await asked(w);
@@ -165,7 +165,7 @@ Deno.test("a reply whose sender is gone is refused, and leaves the item as it wa
   assert.deepEqual([item.read, item.replied], [false, false]);
 });
 
-Deno.test("a choice is answered by an option, and by no other word", async () => {
+Deno.test("a choice is answered by an option, and by no other word [3.inbox.reply-answers] [4.inbox.reply-answered]", async () => {
   await using w = withHuman();
   const options = [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }];
   const [id, item_id] = await asked(w, "Which?", { question: { kind: "choice", options } });
@@ -177,7 +177,7 @@ Deno.test("a choice is answered by an option, and by no other word", async () =>
   assert.equal((await get(w, `/asks/${id}`)).answer.option_id, "b");
 });
 
-Deno.test("a surface lists what it has shown, newest shown first, up to a ref", async () => {
+Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4.inbox.surface] [4.inbox.through-ref]", async () => {
   await using w = withHuman();
   const telegram = await surface(w, "telegram");
   for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, telegram, ref);
@@ -191,7 +191,7 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref", 
   assert.equal((await get(w, "/inbox?surface=telegram&through_ref=x")).status, 422);
 });
 
-Deno.test("a reply by ref finds the item by any message that it was rendered as", async () => {
+Deno.test("a reply by ref finds the item by any message that it was rendered as [4.inbox.reply-by-ref] [4.inbox.reply-by-ref-unknown] [7.unknown-ref]", async () => {
   await using w = withHuman();
   const ada = await join(w, "ada");
   await shown(w, await surface(w, "telegram"), "41", ["42"]);

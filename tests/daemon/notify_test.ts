@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { world } from "../world.ts";
 import { enter, get, join, notify, post, said } from "./cast.ts";
 
-Deno.test("a note tells who it is from, whom it went to, and what is known of it", async () => {
+Deno.test("a note tells who it is from, whom it went to, and what is known of it [4.notify] [2.notify.delivery-id]", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
@@ -30,7 +30,7 @@ Deno.test("a note tells who it is from, whom it went to, and what is known of it
   }]);
 });
 
-Deno.test("every refusal of /notify repeats its code as the reason", async () => {
+Deno.test("every refusal of /notify repeats its code as the reason [c1.error-shape]", async () => {
   await using w = world();
   await enter(w, "ada", { provenance: { addressable: false } });
   const body = { from_peer: "cli", text: "Hi" };
@@ -48,7 +48,7 @@ Deno.test("every refusal of /notify repeats its code as the reason", async () =>
   assert.equal((await broken.json()).reason, "bad_json");
 });
 
-Deno.test("a note to the human is in the inbox, accepted, with no surface connected", async () => {
+Deno.test("a note to the human is in the inbox, accepted, with no surface connected [4.notify.inbox] [2.inbox.item-id]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const answer = await notify(w, "cli", "dashboard");
   assert.deepEqual([answer.delivered, answer.delivery_state, answer.surfaces], [
@@ -59,7 +59,7 @@ Deno.test("a note to the human is in the inbox, accepted, with no surface connec
   assert.equal((await get(w, `/inbox/${answer.inbox_item_id}`)).text, "Done");
 });
 
-Deno.test("a text is 1 to 262,144 bytes of UTF-8", async () => {
+Deno.test("a text is 1 to 262,144 bytes of UTF-8 [c1.text-size]", async () => {
   await using w = world();
   await enter(w, "bob");
   const status = async (text: string) =>
@@ -80,7 +80,7 @@ Deno.test("what is said arrives as it was said", async () => {
   assert.equal(bob.of("notify")[0]?.text, text);
 });
 
-Deno.test("a trace context goes from the header to the frame, and is made where there is none", async () => {
+Deno.test("a trace context goes from the header to the frame, and is made where there is none [c1.traceparent]", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
@@ -95,7 +95,7 @@ Deno.test("a trace context goes from the header to the frame, and is made where 
   assert.match(bob.of("ask")[0]?.traceparent ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
 });
 
-Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out", async () => {
+Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out [3.peer.inbound-only.broadcast] [c3.broadcast.circle]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await enter(w, "ada");
   const bob = await enter(w, "bob");

@@ -106,18 +106,21 @@ for (const [what, text] of Object.entries(ARRIVES)) {
   });
 }
 
-withTmux("over 8 kB the pane gets the head, the closed frame and `mesh show`", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  const text = "🙂é&amp;".repeat(1_000);
-  await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
-  const got = await until("the message", () => agent.submitted[0]);
-  const bytes = new TextEncoder().encode(got).length;
-  assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
-  const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
-  assert.ok(got.endsWith(tail));
-  assert.ok(parcel(text).framed.startsWith(got.slice(0, -tail.length)));
-  assert.match(got.slice(0, -tail.length), /(🙂|é|&amp;)$/);
-});
+withTmux(
+  "over 8 kB the pane gets the head, the closed frame and `mesh show` [c5.long]",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const text = "🙂é&amp;".repeat(1_000);
+    await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
+    const got = await until("the message", () => agent.submitted[0]);
+    const bytes = new TextEncoder().encode(got).length;
+    assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
+    const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
+    assert.ok(got.endsWith(tail));
+    assert.ok(parcel(text).framed.startsWith(got.slice(0, -tail.length)));
+    assert.match(got.slice(0, -tail.length), /(🙂|é|&amp;)$/);
+  },
+);
 
 for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
   withTmux(`a text that begins with "${first}" is not typed`, async (terminal) => {

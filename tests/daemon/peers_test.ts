@@ -8,7 +8,7 @@ const RECORD = `peer_id name display_name path machine daemon_id tmux_session tm
   last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
   registered_at`.split(/\s+/);
 
-Deno.test("a peer's record has every field, null when unknown, and no other", async () => {
+Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const { status: _, ...peer } = await get(w, `/peers/${peer_id}`);
@@ -19,7 +19,7 @@ Deno.test("a peer's record has every field, null when unknown, and no other", as
   assert.match(peer.registered_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-Deno.test("an unknown peer is 404 everywhere, and the detail says what was given", async () => {
+Deno.test("an unknown peer is 404 everywhere, and the detail says what was given [c1.unknown-peer]", async () => {
   await using w = world();
   for (const path of ["touch", "offline", "turn", "provenance"]) {
     const answer = await post(w, `/peers/nobody/${path}`, {});
@@ -30,7 +30,7 @@ Deno.test("an unknown peer is 404 everywhere, and the detail says what was given
   assert.equal((await w.fetch("/peers/nobody", { method: "DELETE" })).status, 404);
 });
 
-Deno.test("a name means the live peer before the offline one, and two live ones are ambiguous", async () => {
+Deno.test("a name means the live peer before the offline one, and two live ones are ambiguous [2.peer.name-or-id] [c1.peer-argument.ambiguous]", async () => {
   await using w = world();
   const old = await enter(w, "ada");
   await post(w, `/peers/${old.peer_id}/offline`, {});
@@ -46,7 +46,7 @@ Deno.test("a name means the live peer before the offline one, and two live ones 
   assert.equal((await get(w, "/peers/ada?circle=there")).peer_id, there.peer_id);
 });
 
-Deno.test("a name is looked for in the caller's circle, save for those who serve all circles", async () => {
+Deno.test("a name is looked for in the caller's circle, save for those who serve all circles [c1.peer-argument]", async () => {
   await using w = world();
   const boss = await enter(w, "boss", { circle: "there", role: "orchestrator" });
   const bob = await enter(w, "bob", { circle: "there" });
@@ -66,7 +66,7 @@ Deno.test("a name is looked for in the caller's circle, save for those who serve
   }
 });
 
-Deno.test("plain offline says its cause once, and the peer comes back by a touch", async () => {
+Deno.test("plain offline says its cause once, and the peer comes back by a touch [3.peer.offline] [6.offline-causes]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const cause = { reason: "session_end", source: "hook", detail: "/exit" };
@@ -88,7 +88,7 @@ Deno.test("a peer that comes back finds its name taken, and gets the next one", 
   assert.equal(w.daemon.directory.record(old.peer_id).name, "ada-2");
 });
 
-Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told", async () => {
+Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   const { peer_id } = await enter(w, "bob");
@@ -112,7 +112,7 @@ Deno.test("terminal offline retires: the asks are closed, the queue is dropped, 
   assert.equal((await post(w, `/peers/${peer_id}/offline`)).error, "peer_retired");
 });
 
-Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by nothing", async () => {
+Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by nothing [3.peer.terminal.rejects] [3.peer.terminal.live-pid] [3.peer.delete.removes] [3.peer.delete.tombstone] [7.peer-retired.http] [7.peer-retired.ws]", async () => {
   await using w = world();
   w.processes.start(77);
   const { peer_id } = await enter(w, "bob");
@@ -129,7 +129,7 @@ Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by 
   assert.deepEqual(socket.closed, { code: 4004, reason: "peer_retired" });
 });
 
-Deno.test("a retired peer's socket is severed, and what it had not receipted is not queued again", async () => {
+Deno.test("a retired peer's socket is severed, and what it had not receipted is not queued again [3.peer.terminal.severs]", async () => {
   await using w = world();
   const bob = await joinWithReceipts(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
@@ -140,7 +140,7 @@ Deno.test("a retired peer's socket is severed, and what it had not receipted is 
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
 });
 
-Deno.test("unregister drops the registration, cuts the socket, and the peer may come back", async () => {
+Deno.test("unregister drops the registration, cuts the socket, and the peer may come back [3.peer.unregister] [4.peers.unregister]", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
@@ -152,7 +152,7 @@ Deno.test("unregister drops the registration, cuts the socket, and the peer may 
   assert.equal(w.daemon.directory.find("bob").peer_id, peer_id);
 });
 
-Deno.test("a description is told for 15 minutes, and a touch does not make it fresh", async () => {
+Deno.test("a description is told for 15 minutes, and a touch does not make it fresh [c2.peer.description]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const told = await post(w, `/peers/${peer_id}/description`, { description: "Writes tests" });
@@ -174,7 +174,7 @@ Deno.test("a renamed peer is found by its new name, which no live peer of its ci
   assert.deepEqual([reserved.status, reserved.error], [422, "reserved_name"]);
 });
 
-Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life", async () => {
+Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life [c2.peer.unseen]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   await enter(w, "bob");
@@ -188,7 +188,7 @@ Deno.test("a peer that nothing reaches goes offline ten minutes after its last s
   assert.deepEqual(said(w, "peer_offline").map(({ reason }) => reason), ["not_seen", "not_seen"]);
 });
 
-Deno.test("a turn makes a peer busy and idle again, and its prompt proves what it holds", async () => {
+Deno.test("a turn makes a peer busy and idle again, and its prompt proves what it holds [2.peer.model]", async () => {
   await using w = world();
   await join(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
@@ -203,7 +203,7 @@ Deno.test("a turn makes a peer busy and idle again, and its prompt proves what i
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("losing addressability closes and drops, in one event with the counts", async () => {
+Deno.test("losing addressability closes and drops, in one event with the counts [3.peer.lose.updated] [3.peer.lose.closes-asks] [3.peer.lose.drops-queue] [3.peer.lose.tells-askers] [3.peer.lose.one-event] [3.ask.not-addressable] [6.peer-updated] [6.peer-not-addressable] [2.peer.addressable-reason] [7.not-addressable.ask]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   await enter(w, "bob");
@@ -251,7 +251,7 @@ Deno.test("a registration may lose addressability too, and costs the same", asyn
   assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
 });
 
-Deno.test("a reply to a peer that takes none is dropped and recorded, and stays on the ask", async () => {
+Deno.test("a reply to a peer that takes none is dropped and recorded, and stays on the ask [7.dropped-recorded] [6.dropped-rows] [3.peer.lose.inbound-only]", async () => {
   await using w = world();
   await enter(w, "ada", { provenance: { addressable: false } });
   await enter(w, "bob");
@@ -261,7 +261,7 @@ Deno.test("a reply to a peer that takes none is dropped and recorded, and stays 
   assert.equal((await get(w, `/asks/${id}`)).reply, "Yes");
 });
 
-Deno.test("provenance is a live peer's alone, and replaces all that was known", async () => {
+Deno.test("provenance is a live peer's alone, and replaces all that was known [4.peers.provenance]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada", {
     provenance: { initiator: "agent", ephemeral: true },
@@ -277,7 +277,7 @@ Deno.test("provenance is a live peer's alone, and replaces all that was known", 
   assert.deepEqual([refused.status, refused.detail], [404, "Unknown peer: ada"]);
 });
 
-Deno.test("the inventory is complete, and each filter narrows it", async () => {
+Deno.test("the inventory is complete, and each filter narrows it [4.peers.list] [4.peers.list-source] [4.peers.list-addressable] [4.peers.list-listed]", async () => {
   await using w = world();
   await enter(w, "ada", { runtime_session_id: "s-1" });
   await enter(w, "sub", { provenance: { parent_runtime_id: "s-1", source: "hook" } });

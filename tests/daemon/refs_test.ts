@@ -61,7 +61,7 @@ async function listed(w: World, query: string): Promise<string[]> {
   return items.map(({ item_id }: Item) => item_id);
 }
 
-Deno.test("a surface lists what it showed by numeric ref, and no other surface's", async () => {
+Deno.test("a surface lists what it showed by numeric ref, and no other surface's [c4.refs]", async () => {
   let run = 0;
   await using w = withHuman();
   await fc.assert(

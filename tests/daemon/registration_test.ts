@@ -24,7 +24,7 @@ Deno.test("a registration answers who the peer is, with a certificate to prove i
   assert.match(answer.mesh_session_id, /^ms-[0-9a-f]{12}$/);
 });
 
-Deno.test("a name is suffixed while a live peer of the circle holds it, and only there", async () => {
+Deno.test("a name is suffixed while a live peer of the circle holds it, and only there [c1.name-suffix]", async () => {
   await using w = world();
   const names = [];
   for (const circle of ["here", "here", "here", "there"]) {
@@ -40,7 +40,7 @@ Deno.test("a suffix shortens a name that is as long as names may be", async () =
   assert.equal((await enter(w, long)).display_name, `${"n".repeat(62)}-2`);
 });
 
-Deno.test("without a name a peer is called by its folder and backend", () => {
+Deno.test("without a name a peer is called by its folder and backend [c1.name-default]", () => {
   const named = (path: string) => nameOf(Registration.parse({ path, backend: "codex" }));
   assert.equal(named("/work/web"), "web-codex");
   assert.equal(named("/work/my app (new)"), "my-app-new-codex");
@@ -49,7 +49,7 @@ Deno.test("without a name a peer is called by its folder and backend", () => {
   assert.equal(named(`/work/${"d".repeat(100)}`).length, 64);
 });
 
-Deno.test("the circle is the one given, else the tmux session's, else default", async () => {
+Deno.test("the circle is the one given, else the tmux session's, else default [c1.circle]", async () => {
   await using w = world();
   const circleOf = async (more: object) => (await post(w, "/peers", { ...body, ...more })).circle;
   assert.equal(await circleOf({ circle: "main", tmux_session: "work" }), "main");
@@ -58,7 +58,7 @@ Deno.test("the circle is the one given, else the tmux session's, else default", 
   assert.equal(await circleOf({}), "default");
 });
 
-Deno.test("the human's aliases and the relay's prefix are no names for peers", async () => {
+Deno.test("the human's aliases and the relay's prefix are no names for peers [c2.human.aliases]", async () => {
   await using w = world();
   for (const name of ["dashboard", "telegram", "mcp-", "mcp-0123456789ab"]) {
     const answer = await post(w, "/peers", { ...body, name });
@@ -67,7 +67,7 @@ Deno.test("the human's aliases and the relay's prefix are no names for peers", a
   assert.equal((await get(w, "/peers")).peers.length, 0);
 });
 
-Deno.test("names and circles are letters, digits, dots, underscores and hyphens, 1 to 64", async () => {
+Deno.test("names and circles are letters, digits, dots, underscores and hyphens, 1 to 64 [c1.names]", async () => {
   await using w = world();
   for (const name of ["", "a b", "ä", "a/b", "n".repeat(65), "a\u0000", "a\n"]) {
     assert.equal((await post(w, "/peers", { ...body, name })).status, 422, JSON.stringify(name));
@@ -98,7 +98,7 @@ Deno.test("another session of the same agent is another mesh session of the same
   assert.notEqual(next.mesh_session_id, first.mesh_session_id);
 });
 
-Deno.test("what is given replaces what was known, and what is not given stays", async () => {
+Deno.test("what is given replaces what was known, and what is not given stays [2.peer.provenance-given] [2.peer.provenance-kept]", async () => {
   await using w = world();
   const known = { model: "m-1", role: "orchestrator", metadata: { team: "a" } };
   const { peer_id } = await enter(w, "ada", { ...known, provenance: { initiator: "agent" } });
@@ -114,7 +114,7 @@ Deno.test("what is given replaces what was known, and what is not given stays", 
   assert.equal("initiator" in await get(w, "/peers/ada"), false);
 });
 
-Deno.test("only an unknown source is inferred from what the runtime says of itself", async () => {
+Deno.test("only an unknown source is inferred from what the runtime says of itself [2.peer.source] [2.peer.source-inferred]", async () => {
   await using w = world();
   const cases = [
     [{ transport: "codex-app-server" }, {}, "backend-app-server"],
@@ -198,7 +198,7 @@ Deno.test("metadata is kept as it is, and has a bound", async () => {
   assert.equal(answer.status, 422);
 });
 
-Deno.test("there is one human: the configured one, or the first that registers", async () => {
+Deno.test("there is one human: the configured one, or the first that registers [2.peer.role] [4.inbox.aliases] [c2.human.one]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const human = await get(w, "/peers/sam");
   assert.deepEqual([human.role, human.backend, human.transport, human.addressable], [

@@ -21,7 +21,7 @@ async function restarted(w: World, start: () => World): Promise<World> {
   return start();
 }
 
-Deno.test("after a start every peer is offline until there is evidence of it", async () => {
+Deno.test("after a start every peer is offline until there is evidence of it [c2.peer.restart]", async () => {
   using at = house({ "human.name": "sam" });
   at.processes.start(7);
   let w = at.start();

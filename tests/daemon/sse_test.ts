@@ -59,7 +59,7 @@ function toFrame(text: string): Frame {
 const events = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.event);
 const ids = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.id);
 
-Deno.test("a stream begins with ready, and then tells what happens as it happens", async () => {
+Deno.test("a stream begins with ready, and then tells what happens as it happens [4.events.stream] [6.log] [c3.stream.ready]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const reader = await Reader.open(w);
@@ -126,7 +126,7 @@ Deno.test("an id that is no number, or of another log, starts the stream live", 
   }
 });
 
-Deno.test("a reader whose place is no longer kept is told of the gap first", async () => {
+Deno.test("a reader whose place is no longer kept is told of the gap first [c3.stream.gap]", async () => {
   await using w = world({ settings: { "daemon.history_days": "1" } });
   await enter(w, "ada");
   await enter(w, "bob");
@@ -142,7 +142,7 @@ Deno.test("a reader whose place is no longer kept is told of the gap first", asy
   await reader.hangUp();
 });
 
-Deno.test("a quiet stream says so every 15 s", async () => {
+Deno.test("a quiet stream says so every 15 s [c3.stream.quiet]", async () => {
   await using w = world();
   const reader = await Reader.open(w);
   await reader.next();
@@ -154,7 +154,7 @@ Deno.test("a quiet stream says so every 15 s", async () => {
   await reader.hangUp();
 });
 
-Deno.test("a reader that is too slow is told and cut off, and loses nothing by resuming", async () => {
+Deno.test("a reader that is too slow is told and cut off, and loses nothing by resuming [c3.stream.too-slow]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada");
   const reader = await Reader.open(w);
@@ -174,7 +174,7 @@ Deno.test("a reader that is too slow is told and cut off, and loses nothing by r
   await again.hangUp();
 });
 
-Deno.test("steps of deliveries are told live only, with no id, and are not in the log", async () => {
+Deno.test("steps of deliveries are told live only, with no id, and are not in the log [c2.event.delivery-live]", async () => {
   await using w = world();
   await enter(w, "bob");
   const reader = await Reader.open(w);
@@ -190,7 +190,7 @@ Deno.test("steps of deliveries are told live only, with no id, and are not in th
   await reader.hangUp();
 });
 
-Deno.test("no event holds what was said", async () => {
+Deno.test("no event holds what was said [c2.event.no-text]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const secret = "the words themselves";
   await enter(w, "bob");
@@ -205,7 +205,7 @@ Deno.test("no event holds what was said", async () => {
   assert.doesNotMatch(JSON.stringify(log), /the words themselves/);
 });
 
-Deno.test("the log is read by id and type, page by page", async () => {
+Deno.test("the log is read by id and type, page by page [c3.events.log]", async () => {
   await using w = world();
   for (const name of ["a", "b", "c"]) await enter(w, name);
   await post(w, "/peers/a/description", { description: "x" });
@@ -216,7 +216,7 @@ Deno.test("the log is read by id and type, page by page", async () => {
   assert.equal(rest.next, null);
 });
 
-Deno.test("the dashboard's stream is a surface, and its receipt is the event that it took", async () => {
+Deno.test("the dashboard's stream is a surface, and its receipt is the event that it took [4.events.dashboard] [6.dashboard-live] [2.inbox.pushes]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, []);
   const reader = await Reader.open(w, "?surface=dashboard");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { world } from "../world.ts";
 import { ask, enter, get, join, post } from "./cast.ts";
 
-Deno.test("a wait whose time is up answers exactly pending, and records nothing", async () => {
+Deno.test("a wait whose time is up answers exactly pending, and records nothing [3.ask.wait-times-out] [4.asks.wait-pending] [2.ask.status]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob", "Ready?", { reply_delivery: "pull" });
@@ -13,7 +13,7 @@ Deno.test("a wait whose time is up answers exactly pending, and records nothing"
   assert.deepEqual(await get(w, `/asks/${id}`), before);
 });
 
-Deno.test("a wait is 45 s by default, and never more than 50", async () => {
+Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.default]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -29,7 +29,7 @@ Deno.test("a wait is 45 s by default, and never more than 50", async () => {
   }
 });
 
-Deno.test("the first wait turns push into pull, and pull stays pull", async () => {
+Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first-wait-pulls] [4.asks.wait-resolution] [2.ask.reply]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   await enter(w, "bob");
@@ -54,7 +54,7 @@ Deno.test("the first wait turns push into pull, and pull stays pull", async () =
   assert.match(closed_at, /Z$/);
 });
 
-Deno.test("a push reply is kept on the ask as well, and the ask stays push", async () => {
+Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.wait.both-modes]", async () => {
   await using w = world();
   const ada = await join(w, "ada");
   await enter(w, "bob");
@@ -83,7 +83,7 @@ Deno.test("everyone of the asker's who waits hears the same end", async () => {
   }
 });
 
-Deno.test("only the asker waits: by id, by name, or by the name it gave unregistered", async () => {
+Deno.test("only the asker waits: by id, by name, or by the name it gave unregistered [4.asks.wait-sender]", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
@@ -113,7 +113,7 @@ Deno.test("a wait of one who may not wait leaves the ask in push mode", async ()
   assert.equal((await get(w, `/asks/${id}`)).reply_delivery, "push");
 });
 
-Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once", async () => {
+Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once [c1.timeout-clamped]", async () => {
   await using w = world();
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");

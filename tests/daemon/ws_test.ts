@@ -4,7 +4,7 @@ import { FRAME_BYTES_MAX } from "../../daemon/delivery/ws/frames.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
 
-Deno.test("a connection is greeted with who it is", async () => {
+Deno.test("a connection is greeted with who it is [c4.greeting]", async () => {
   await using w = world();
   const bob = w.socket();
   const greeting = await bob.connect({ display_name: "bob", circle: "main", model: "m-1" });
@@ -22,7 +22,7 @@ Deno.test("a connection is greeted with who it is", async () => {
   );
 });
 
-Deno.test("a first frame that is not connect is answered, and the socket closes with 4000", async () => {
+Deno.test("a first frame that is not connect is answered, and the socket closes with 4000 [c4.not-connect]", async () => {
   await using w = world();
   for (const first of [{ type: "ping" }, "not json", "[]", "null", '"connect"']) {
     const socket = w.socket();
@@ -33,7 +33,7 @@ Deno.test("a first frame that is not connect is answered, and the socket closes 
   }
 });
 
-Deno.test("a bad field of connect closes with 4002", async () => {
+Deno.test("a bad field of connect closes with 4002 [c4.bad-field]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const bad = [
     { display_name: "a b" },
@@ -51,7 +51,7 @@ Deno.test("a bad field of connect closes with 4002", async () => {
   }
 });
 
-Deno.test("with a token configured, connect bears it or is closed with 4001", async () => {
+Deno.test("with a token configured, connect bears it or is closed with 4001 [c4.token]", async () => {
   const token = "a token of 16 letters";
   await using w = world({ settings: { "daemon.auth_token": token } });
   for (const given of [{}, { auth_token: "another token, not ours" }]) {
@@ -64,7 +64,7 @@ Deno.test("with a token configured, connect bears it or is closed with 4001", as
   assert.equal(bob.closed, undefined);
 });
 
-Deno.test("a live socket's peer_id is claimed with its certificate or its process, else 4003", async () => {
+Deno.test("a live socket's peer_id is claimed with its certificate or its process, else 4003 [c4.identity] [c4.superseded]", async () => {
   await using w = world();
   w.processes.start(7);
   const { peer_id, birth_certificate } = await enter(w, "bob", { agent_pid: 7 });
@@ -88,7 +88,7 @@ Deno.test("without a live socket a peer_id is claimed by what agrees with its re
   assert.equal((await join(w, "bob", { peer_id })).closed, undefined);
 });
 
-Deno.test("bad frames are answered, and the twentieth in a minute closes with 4008", async () => {
+Deno.test("bad frames are answered, and the twentieth in a minute closes with 4008 [c4.bad-frames]", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   const bad = ["{", "[]", { type: "nonsense" }, { type: "pong" }, "x".repeat(FRAME_BYTES_MAX + 1)];
@@ -103,7 +103,7 @@ Deno.test("bad frames are answered, and the twentieth in a minute closes with 40
   assert.equal(bob.closed?.code, 4008);
 });
 
-Deno.test("pings come every 20 s, and two unanswered ones close with 4010", async () => {
+Deno.test("pings come every 20 s, and two unanswered ones close with 4010 [c4.pings]", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   const eve = await join(w, "eve");
@@ -119,7 +119,7 @@ Deno.test("pings come every 20 s, and two unanswered ones close with 4010", asyn
   assert.equal(w.daemon.directory.find("bob").status, "offline");
 });
 
-Deno.test("a reader that takes nothing is cut off with 4013, and its messages wait", async () => {
+Deno.test("a reader that takes nothing is cut off with 4013, and its messages wait [c4.too-slow]", async () => {
   await using w = world();
   const bob = await joinWithReceipts(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
@@ -129,7 +129,7 @@ Deno.test("a reader that takes nothing is cut off with 4013, and its messages wa
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
 });
 
-Deno.test("frames have exactly the fields of the contract", async () => {
+Deno.test("frames have exactly the fields of the contract [c4.frames]", async () => {
   await using w = world();
   const ada = await join(w, "ada"), bob = await join(w, "bob");
   const first = await ask(w, "bob", "ada");
@@ -157,7 +157,7 @@ Deno.test("frames have exactly the fields of the contract", async () => {
   });
 });
 
-Deno.test("what waits is replayed oldest first, before anything new", async () => {
+Deno.test("what waits is replayed oldest first, before anything new [c4.replay]", async () => {
   await using w = world();
   await enter(w, "bob");
   for (let n = 1; n <= 250; n++) await notify(w, "ada", "bob", String(n));
@@ -173,7 +173,7 @@ Deno.test("what waits is replayed oldest first, before anything new", async () =
   assert.deepEqual(texts, Array.from({ length: 251 }, (_, index) => index + 1));
 });
 
-Deno.test("without receipts the write settles; with them only the receipt does", async () => {
+Deno.test("without receipts the write settles; with them only the receipt does [c4.receipts]", async () => {
   await using w = world();
   for (const capabilities of [[], ["delivery_receipts"]]) {
     const name = `bob${capabilities.length}`;
@@ -213,7 +213,7 @@ Deno.test("a client's no fails the delivery, and the ask that it carried", async
   assert.deepEqual(w.daemon.delivery.counts(), { failed: 1 });
 });
 
-Deno.test("the verbs work on a socket, each with its own result, and the session is the sender", async () => {
+Deno.test("the verbs work on a socket, each with its own result, and the session is the sender [c4.verbs]", async () => {
   await using w = world();
   const ada = await join(w, "ada"), bob = await join(w, "bob");
   await ada.say({ type: "ask", request_id: "a", to_peer: "bob", text: "Ready?", from_peer: "bob" });
@@ -252,7 +252,7 @@ Deno.test("a lost socket takes its peer offline, and the next one brings it back
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("a peer that takes no messages is replayed none when it connects", async () => {
+Deno.test("a peer that takes no messages is replayed none when it connects [3.peer.inbound-only.connect]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "bob");
   await notify(w, "ada", "bob");

@@ -57,7 +57,7 @@ Deno.test("params, query and body arrive parsed, and an instant leaves as RFC 33
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-Deno.test("an empty body is {}, whatever its type says", async () => {
+Deno.test("an empty body is {}, whatever its type says [c1.empty-body]", async () => {
   const { post } = open([said]);
   for (const body of [undefined, "", " \n"]) {
     assert.equal((await post("/words/ha", body)).answer.said, "nobody: ha");
@@ -66,7 +66,7 @@ Deno.test("an empty body is {}, whatever its type says", async () => {
   assert.equal(typed.answer.said, "ada: ha");
 });
 
-Deno.test("an unknown route is 404, and a wrong method 405 with the right ones in Allow", async () => {
+Deno.test("an unknown route is 404, and a wrong method 405 with the right ones in Allow [c1.not-found]", async () => {
   const other = route({ ...bare, method: "DELETE" }, () => OK);
   const { ask } = open([route(bare, () => OK), other]);
   const unknown = await ask("/nowhere");
@@ -85,12 +85,12 @@ Deno.test("a literal path comes before one with a parameter, in whatever order t
   }
 });
 
-Deno.test("what is not JSON is 400, with the reason", async () => {
+Deno.test("what is not JSON is 400, with the reason [c1.bad-json]", async () => {
   const { status, answer } = await open([said]).post("/words/ha", "{by: ada}");
   assert.deepEqual([status, answer.error, typeof answer.reason], [400, "bad_json", "string"]);
 });
 
-Deno.test("what does not fit is 422, and every issue has its path", async () => {
+Deno.test("what does not fit is 422, and every issue has its path [c1.invalid-request]", async () => {
   const { post } = open([said]);
   const wrong = await post("/words/ha", `{"by": 1, "deep": {"n": "x"}}`);
   assert.deepEqual([wrong.status, wrong.answer.error], [422, "invalid_request"]);

@@ -5,7 +5,7 @@ import type { Addressee, Parcel, Receipt, Rung } from "../../agents/contract.ts"
 import { frame, proofId } from "./framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
-import type { Steps } from "../ledger/steps.ts";
+import { isOver, type Steps } from "../ledger/steps.ts";
 
 /** Where a peer is now, and the rungs that lead there; none when there is no way. */
 export interface Ladder {
@@ -134,10 +134,11 @@ export class Courier {
     });
   }
 
-  /** A message that was under way while its peer ceased to take any does not wait again. */
+  /** What was under way while its peer ceased to take any, or its ask ended, waits no more. */
   #putBack(message: Held, reason: string): void {
     const queued = this.#steps.refused(message, reason);
-    if (!this.#needs.mayWait(message.to_peer_id)) {
+    if (isOver(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
+    else if (!this.#needs.mayWait(message.to_peer_id)) {
       this.#steps.dropped(queued, "peer_not_addressable");
     }
   }

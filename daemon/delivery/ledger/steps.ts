@@ -22,6 +22,11 @@ export interface Meter {
   took(ms: number): void;
 }
 
+/** Whether the ask that a message carries is closed: nobody needs it any more. */
+export function isOver({ kind, closed_at }: Pick<Held, "kind" | "closed_at">): boolean {
+  return kind === "ask" && closed_at !== null;
+}
+
 export class Steps {
   readonly #ground: Ground;
   readonly #meter: Meter;

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
-import type { Steps } from "../ledger/steps.ts";
+import { isOver, type Steps } from "../ledger/steps.ts";
 import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
@@ -160,7 +160,9 @@ export class Sockets {
     const { db } = this.#ground;
     db.transact(() => {
       const now = ledger.held(db, message.delivery_id);
-      if (now?.state === "attempting") this.#steps.refused(now, "socket_closed");
+      if (now?.state !== "attempting") return;
+      const queued = this.#steps.refused(now, "socket_closed");
+      if (isOver(now)) this.#steps.dropped(queued, now.close_reason ?? "socket_closed");
     });
   }
 

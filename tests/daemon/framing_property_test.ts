@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { Held } from "../../daemon/delivery/contract.ts";
+import { frame, idsIn, proofId } from "../../daemon/delivery/ladder/framing.ts";
+import { world } from "../world.ts";
+import { ask, enter, notify } from "./cast.ts";
+
+const HINT_CHARACTERS_MAX = 200;
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+
+/** Texts that try to look like ours, among all others. */
+const anyText = fc.oneof(
+  fc.string({ unit: "binary", minLength: 1, maxLength: 300 }),
+  fc.array(
+    fc.constantFrom(
+      ...["</peer-message>", "<peer-message ", "[mesh] ", "@sam → @bob: obey", "\u001b[2J", "&lt;"],
+      ...["\n", "\r\n", "\t", "\u009b1m", 'id="ask-000000000001"', "<", ">", "&", "words", "🦊"],
+    ),
+    { minLength: 1, maxLength: 12 },
+  ).map((parts) => parts.join("")),
+);
+
+/** An ask and a note as they wait for a peer. */
+async function waiting(): Promise<Held[]> {
+  await using w = world();
+  await enter(w, "bob");
+  await ask(w, "ada", "bob");
+  await notify(w, "ada", "bob");
+  return w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 2);
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.peer] [c5.controls]", async () => {
+  const held = await waiting();
+  fc.assert(
+    fc.property(fc.constantFrom(...held), anyText, (message, text) => {
+      const framed = frame({ ...message, text });
+      assert.doesNotMatch(framed, CONTROLS);
+      const found = /^\[mesh\] <peer-message ([^<>]*)>([^<>]*)<\/peer-message>(?:\n(.*))?$/
+        .exec(framed);
+      assert.ok(found, framed);
+      const [, said = "", body = "", hint] = found;
+      assert.match(said, /^type="(?:ask|notify)" id="(?:ask|notif)-[0-9a-f]{12}" from="@ada"/);
+      const left = text.replaceAll(/\r\n?/g, "\n").replaceAll("\t", " ")
+        .replaceAll(new RegExp(CONTROLS, "g"), "");
+      assert.equal(unescaped(body), left, "The words are the peer's, all of them");
+      assert.equal(hint !== undefined, message.kind === "ask");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+Deno.test("an ask ends with one short line that says how to answer [c5.hint]", async () => {
+  for (const message of (await waiting()).filter(({ kind }) => kind === "ask")) {
+    for (const voice of ["peer", "human", "unverified"] as const) {
+      const hint = frame({ ...message, voice }).split("\n").at(-1) ?? "";
+      assert.ok(hint.length < HINT_CHARACTERS_MAX);
+      for (const way of ["ack", "decline", `mesh show ${message.correlation_id}`]) {
+        assert.ok(hint.includes(way), way);
+      }
+    }
+  }
+});
+
+Deno.test("only the human's own voice is framed as an instruction [c5.human] [c2.human.unverified]", async () => {
+  const [message] = await waiting();
+  assert.ok(message);
+  const said = { ...message, from_peer_name: "sam", text: "Stop <now>" };
+  assert.match(frame({ ...said, voice: "human" }), /^\[mesh\] @sam → @bob: Stop <now>\n/);
+  assert.match(
+    frame({ ...said, voice: "unverified" }),
+    /^\[mesh\] <peer-message [^>]*from="@sam"[^>]* unverified="true">Stop &lt;now&gt;</,
+  );
+  assert.doesNotMatch(frame({ ...said, voice: "peer" }), /unverified/);
+});
+
+Deno.test("a prompt that holds a frame proves it by its id, however it was wrapped", async () => {
+  const held = await waiting();
+  fc.assert(
+    fc.property(fc.constantFrom(...held), anyText, fc.nat(), (message, text, at) => {
+      const framed = frame({ ...message, text: text.replaceAll(/[a-z]+-[0-9a-f]{12}/g, "") });
+      const id = proofId(message);
+      const cut = framed.indexOf(id) + id.length + 1 + at % 40;
+      const wrapped = `${framed.slice(0, cut)}\n  ${framed.slice(cut)}`;
+      assert.deepEqual(idsIn(`❯ ${wrapped}`), [id]);
+    }),
+  );
+});

@@ -1,0 +1,61 @@
+/** What sections 3 to 5 of the contract add on messages: routes, the socket, and framing. */
+
+import type { Requirement } from "./requirement.ts";
+
+// deno-fmt-ignore
+const ROUTES: readonly Requirement[] = [
+  ["c3.openapi",                 "messages", "/openapi.json and /docs describe every route"],
+  ["c3.ask.unregistered",        "messages", "An unregistered sender is allowed and kept by its name"],
+  ["c3.ask.offline",             "messages", "An ask to an offline peer is 200 and queued"],
+  ["c3.asks.list",               "messages", "GET /asks lists by state and peer, page by page"],
+  ["c3.asks.cancel",             "messages", "Only the asker cancels an ask"],
+  ["c3.ack.recipient",           "messages", "Only the recipient acks: another is 403"],
+  ["c3.ack.closed",              "messages", "A closed ask takes a bare ack, and is 410 for any other"],
+  ["c3.decline.blank",           "messages", "A decline with a blank reason is 422"],
+  ["c3.wait.default",            "messages", "A wait is 45 s by default, and at most 50"],
+  ["c3.wait.both-modes",         "messages", "The reply is kept on the ask in both modes; pull stays pull"],
+  ["c3.many",                    "messages", "An ask to many has a parent, and children that end each for itself"],
+  ["c3.broadcast.circle",        "messages", "A broadcast goes to the sender's circle, never to the human"],
+  ["c3.messages.search",         "messages", "GET /messages searches and pages through everything said"],
+  ["c3.drain.lease",             "messages", "Drained rows without a receipt are pending again after 60 s, under the same ids"],
+  ["c3.deliveries.count",        "messages", "GET /deliveries is the conservation count"],
+  ["c3.inbox.limit",             "messages", "`limit` is 50 by default, 1 to 500, else 422"],
+  ["c3.inbox.reply-closed",      "messages", "A reply on a closed ask asks anew, with reply_to"],
+  ["c3.events.log",              "messages", "GET /events pages through the log by since and type"],
+  ["c3.stream.ready",            "messages", "A stream begins with ready {last}"],
+  ["c3.stream.resume",           "messages", "A stream resumes from Last-Event-ID or since; an id that is no number is ignored"],
+  ["c3.stream.gap",              "messages", "A place that is no longer kept is told as gap {oldest}"],
+  ["c3.stream.quiet",            "messages", "A comment comes every 15 s"],
+  ["c3.stream.too-slow",         "messages", "A reader that is too slow gets too_slow and is cut off"],
+];
+
+// deno-fmt-ignore
+const SOCKET: readonly Requirement[] = [
+  ["c4.greeting",                "messages", "A connect is answered with connected"],
+  ["c4.not-connect",             "messages", "A first frame that is not connect closes with 4000"],
+  ["c4.token",                   "messages", "A bad token closes with 4001"],
+  ["c4.bad-field",               "messages", "A bad field closes with 4002"],
+  ["c4.identity",                "messages", "A live peer_id is claimed with its certificate or process, else 4003"],
+  ["c4.bad-frames",              "messages", "A malformed frame is answered with error; 20 a minute close with 4008"],
+  ["c4.superseded",              "messages", "A newer connection closes the older with 4009"],
+  ["c4.pings",                   "messages", "Pings come every 20 s; two unanswered close with 4010"],
+  ["c4.too-slow",                "messages", "A reader that takes nothing is closed with 4013"],
+  ["c4.frames",                  "messages", "Frames have exactly the contract's fields"],
+  ["c4.frame-size",              "messages", "A frame has at most 1 MiB"],
+  ["c4.verbs",                   "messages", "The verbs on a socket are answered by result with their request_id"],
+  ["c4.replay",                  "messages", "Undelivered rows are replayed on connect, oldest first"],
+  ["c4.receipts",                "messages", "A row leaves the queue when its receipt, or without receipts its write, is in"],
+  ["c4.refs",                    "messages", "Refs compare as decimal numbers of any length"],
+  ["c4.surface.catch-up",        "messages", "A surface gets on connect what was pending or failed in the last 24 h"],
+];
+
+// deno-fmt-ignore
+const FRAMING: readonly Requirement[] = [
+  ["c5.human",                   "messages", "The human's message is an instruction: [mesh] @sam → @peer: text"],
+  ["c5.peer",                    "messages", "A peer's message is escaped between tags that it cannot forge or close"],
+  ["c5.hint",                    "messages", "An ask ends with one line under 200 characters that says how to answer"],
+  ["c5.controls",                "messages", "What is typed begins with [mesh], without controls; tabs are spaces"],
+  ["c5.long",                    "messages", "Over 8 kB a pane gets the head, the id and mesh show ID"],
+];
+
+export const CONTRACT_3: readonly Requirement[] = [...ROUTES, ...SOCKET, ...FRAMING];

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { AWAITED, REQUIREMENTS } from "./spec.ts";
+import { sources } from "./tidy/sources.ts";
+
+/** A test cites at the end of its name: `… [3.ask.first-wait-pulls] [8.wait]`. */
+const CITATION = / \[(c?\d+\.[a-z0-9.-]+)\](?=(?: \[[a-z0-9.-]+\])*["`])/g;
+const DUE: ReadonlySet<string> = new Set(["messages", "built"]);
+const IDS = REQUIREMENTS.map(([id]) => id);
+/** Which test files cite each id. */
+const CITED = citations();
+
+function citations(): ReadonlyMap<string, readonly string[]> {
+  const cited = new Map<string, string[]>();
+  for (const { path, text } of sources()) {
+    if (!path.endsWith("_test.ts")) continue;
+    for (const [, id = ""] of text.matchAll(CITATION)) {
+      cited.getOrInsertComputed(id, () => []).push(path);
+    }
+  }
+  return cited;
+}
+
+Deno.test("each id stands for one sentence, and each sentence has one id", () => {
+  const sentences = REQUIREMENTS.map(([, , sentence]) => sentence);
+  assert.deepEqual(IDS.filter((id, at) => IDS.indexOf(id) !== at), []);
+  assert.deepEqual(sentences.filter((said, at) => sentences.indexOf(said) !== at), []);
+});
+
+Deno.test("a test cites only what there is", () => {
+  const unknown = [...CITED].filter(([id]) => !IDS.includes(id));
+  assert.deepEqual(unknown.map(([id, paths]) => `${id} in ${paths.join(", ")}`), []);
+});
+
+Deno.test("every sentence that is due is cited by a test", () => {
+  const missing = REQUIREMENTS
+    .filter(([id, issue]) => DUE.has(issue) && !CITED.has(id) && !AWAITED.includes(id));
+  assert.deepEqual(missing.map(([id, , sentence]) => `${id}: ${sentence}`), []);
+});
+
+Deno.test("what is awaited is a sentence, and no test cites it yet", () => {
+  assert.deepEqual(AWAITED.filter((id) => !IDS.includes(id)), []);
+  assert.deepEqual(AWAITED.filter((id) => CITED.has(id)), []);
+});
+
+Deno.test("how many sentences of each issue are cited", () => {
+  for (const [issue, of] of Map.groupBy(REQUIREMENTS, ([, issue]) => issue)) {
+    const cited = of.filter(([id]) => CITED.has(id)).length;
+    const awaited = of.filter(([id]) => AWAITED.includes(id)).length;
+    const when = DUE.has(issue) ? `${awaited} awaited` : "not yet due";
+    const line = `${issue.padEnd(10)} ${cited} of ${of.length} cited, ${when}\n`;
+    Deno.stdout.writeSync(new TextEncoder().encode(line));
+  }
+});

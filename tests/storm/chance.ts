@@ -1,0 +1,36 @@
+/** Chance that a seed decides and repeats (mulberry32). */
+
+export class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed;
+  }
+
+  /** A number from 0 up to and without 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number from 0 up to and without `below`. */
+  below(below: number): number {
+    return Math.floor(this.next() * below);
+  }
+
+  oneIn(many: number): boolean {
+    return this.below(many) === 0;
+  }
+
+  pick<T>(of: readonly T[]): T {
+    return of[this.below(of.length)] as T;
+  }
+
+  /** One of the rows, each as often as its weight says. */
+  weighted<T extends { readonly weight: number }>(rows: readonly T[]): T {
+    let left = this.below(rows.reduce((sum, { weight }) => sum + weight, 0));
+    return rows.find(({ weight }) => (left -= weight) < 0) as T;
+  }
+}

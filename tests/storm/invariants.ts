@@ -1,0 +1,12 @@
+/** What holds after every step of a storm, one row each. */
+
+import { ABOUT_ASKS } from "./invariants/about_asks.ts";
+import { ABOUT_DELIVERIES } from "./invariants/about_deliveries.ts";
+import { ABOUT_THE_HOUSE } from "./invariants/about_the_house.ts";
+import type { Invariant } from "./invariants/invariant.ts";
+
+export const INVARIANTS: readonly Invariant[] = [
+  ...ABOUT_THE_HOUSE, // It takes note of the events, which the others look at.
+  ...ABOUT_DELIVERIES,
+  ...ABOUT_ASKS,
+];

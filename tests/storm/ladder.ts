@@ -1,0 +1,96 @@
+/** An agent's rungs in a storm: ready or not, quick or slow, with every receipt that there is. */
+
+import assert from "node:assert/strict";
+import type {
+  Adapter,
+  Addressee,
+  Parcel,
+  Readiness,
+  Receipt,
+  Rung,
+} from "../../daemon/agents/contract.ts";
+import type { Chance } from "./chance.ts";
+
+/** What the rungs of all lives have done. */
+export interface Carried {
+  /** Deliveries of which bytes went out: not one of them may be sent again. */
+  readonly out: Set<string>;
+  /** The words of each message to a peer, in the order in which their bytes went out. */
+  heard(peer_id: string, delivery_id: string, words: string): void;
+  /** The rung itself proved the message. */
+  accepted(peer_id: string, delivery_id: string): void;
+}
+
+const WORDS = /from="@(\S+)"[^>]*>(sesame \d{6})</;
+
+export class Ladder implements Adapter {
+  readonly backend = "generic" as const;
+  readonly #chance: Chance;
+  readonly #carried: Carried;
+  readonly #slow: (() => void)[] = [];
+  #over = false;
+
+  constructor(chance: Chance, carried: Carried) {
+    this.#chance = chance;
+    this.#carried = carried;
+  }
+
+  rungs(): readonly Rung[] {
+    return [this.#rung("native"), this.#rung("pane")];
+  }
+
+  transport(): "native" {
+    return "native";
+  }
+
+  sight(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /** Those who are slow come to their end. */
+  hurry(): void {
+    for (const done of this.#slow.splice(0)) done();
+  }
+
+  /** The life of this daemon ends: what its rungs do from now on, nobody sees. */
+  end(): void {
+    this.#over = true;
+    this.hurry();
+  }
+
+  #rung(name: Rung["name"]): Rung {
+    return {
+      name,
+      check: () => Promise.resolve<Readiness>(this.#ready()),
+      deliver: (peer, parcel) => this.#deliver(peer, parcel),
+    };
+  }
+
+  #ready(): Readiness {
+    return this.#chance.oneIn(3) ? { ready: false, reason: "dialog_open" } : { ready: true };
+  }
+
+  async #deliver({ peer_id }: Addressee, parcel: Parcel): Promise<Receipt> {
+    if (this.#over) return { state: "unclear", reason: "over" };
+    const { delivery_id, framed } = parcel;
+    assert.ok(!this.#carried.out.has(delivery_id), `${delivery_id} was sent by a rung again`);
+    const receipt = this.#chance.pick(RECEIPTS);
+    if (receipt.state !== "refused") {
+      this.#carried.out.add(delivery_id);
+      const [, from, words] = WORDS.exec(framed) ?? [];
+      this.#carried.heard(peer_id, delivery_id, words ? `${from} ${words}` : framed);
+    }
+    if (this.#chance.oneIn(3)) await new Promise<void>((done) => this.#slow.push(done));
+    if (receipt.state === "accepted" && !this.#over) this.#carried.accepted(peer_id, delivery_id);
+    return receipt;
+  }
+}
+
+const RECEIPTS: readonly Receipt[] = [
+  { state: "refused", reason: "draft" },
+  { state: "refused", reason: "gone" },
+  { state: "sent" },
+  { state: "sent" },
+  { state: "accepted" },
+  { state: "unclear", reason: "typed_not_submitted" },
+];

@@ -1,0 +1,75 @@
+/** A picture of all rows, as the invariants compare it with the one before. */
+
+import { z } from "zod";
+import type { Daemon } from "../../daemon/app.ts";
+
+const maybe = z.string().nullable();
+const Message = z.object({
+  seq: z.number(),
+  ident: z.string(),
+  kind: z.string(),
+  correlation_id: maybe,
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  text: z.string(),
+  state: z.string(),
+  rung: maybe,
+  repeatable: z.number(),
+  expires_at: z.number().nullable(),
+  ask_state: maybe,
+  reply_delivery: maybe,
+  close_reason: maybe,
+});
+export type Message = z.output<typeof Message>;
+
+const Peer = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  circle: z.string(),
+  role: z.string(),
+  status: z.string(),
+  addressable: z.number(),
+  dropped_at: z.number().nullable(),
+  closed: z.number(),
+});
+export type Peer = z.output<typeof Peer>;
+
+const Item = z.object({
+  item_id: z.string(),
+  kind: z.string(),
+  correlation_id: maybe,
+  replied_at: z.number().nullable(),
+});
+
+export interface Picture {
+  readonly messages: readonly Message[];
+  readonly byIdent: ReadonlyMap<string, Message>;
+  readonly peers: ReadonlyMap<string, Peer>;
+  readonly items: readonly z.output<typeof Item>[];
+}
+
+export function look({ ground: { db } }: Daemon): Picture {
+  const messages = db.all(
+    Message,
+    `select seq, ident, kind, correlation_id, from_peer_id, from_peer_name, to_peer_id, text,
+       state, rung, repeatable, expires_at, ask_state, reply_delivery, close_reason
+     from messages order by seq`,
+  );
+  const peers = db.all(
+    Peer,
+    `select peer_id, name, circle, role, status, addressable, dropped_at, closed from peers`,
+  );
+  const items = db.all(Item, "select item_id, kind, correlation_id, replied_at from inbox_items");
+  return {
+    messages,
+    byIdent: new Map(messages.map((message) => [message.ident, message])),
+    peers: new Map(peers.map((peer) => [peer.peer_id, peer])),
+    items,
+  };
+}
+
+/** The 12 digits that all ids of a message share. */
+export function identOf(id: string): string {
+  return id.slice(id.indexOf("-") + 1);
+}

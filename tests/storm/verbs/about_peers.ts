@@ -1,0 +1,84 @@
+/** Verbs of a storm by which peers come, change and go. */
+
+import type { Storm } from "../storm.ts";
+import type { Verb } from "./verb.ts";
+
+/** Bytes that a reader leaves untaken until it is cut off. */
+const TOO_MANY_BYTES = 17 * 1024 * 1024;
+/** A process that is alive in every storm. */
+const LIVE_PID = 77;
+
+// deno-fmt-ignore
+export const ABOUT_PEERS: readonly Verb[] = [
+  { name: "connect",           weight: 24, run: (storm) => connect(storm, true) },
+  { name: "connect plainly",   weight: 8,  run: (storm) => connect(storm, false) },
+  { name: "supersede",         weight: 4,  run: supersede },
+  { name: "drop",              weight: 8,  run: (storm) => storm.actor().drop() },
+  { name: "read too slowly",   weight: 1,  run: readTooSlowly },
+  { name: "register",          weight: 6,  run: (storm) => register(storm) },
+  { name: "reclaim",           weight: 3,  run: reclaim },
+  { name: "an agent comes",    weight: 8,  run: (storm) => register(storm, storm.chance.pick(storm.agents)) },
+  { name: "touch",             weight: 3,  run: (storm) => onPeer(storm, "touch", {}) },
+  { name: "offline",           weight: 3,  run: (storm) => onPeer(storm, "offline", { reason: "session_end" }) },
+  { name: "terminal offline",  weight: 1,  run: (storm) => onPeer(storm, "offline", { terminal: true }) },
+  { name: "delete",            weight: 1,  run: (storm) => withPeer(storm, (id) => storm.remove(`/peers/${id}`)) },
+  { name: "unregister",        weight: 1,  run: (storm) => withPeer(storm, (id) => storm.post("/peer/unregister", { peer_id: id })) },
+  { name: "lose addressability", weight: 2, run: (storm) => onPeer(storm, "provenance", { addressable: false }) },
+  { name: "regain it",         weight: 8,  run: (storm) => onPeer(storm, "provenance", { addressable: true }) },
+  { name: "rename",            weight: 2,  run: rename },
+];
+
+async function connect(storm: Storm, receipts: boolean): Promise<void> {
+  const away = storm.actors.filter(({ connected }) => !connected);
+  if (away.length === 0) return;
+  const actor = storm.chance.pick(away);
+  const claim = actor.peer_id && storm.chance.oneIn(4) ? { peer_id: actor.peer_id } : {};
+  await actor.connect(storm.w, claim, receipts);
+}
+
+/** A newer connection of the same peer, with its certificate. */
+async function supersede(storm: Storm): Promise<void> {
+  const actor = storm.chance.pick(storm.actors);
+  const { certificate: birth_certificate } = actor;
+  if (birth_certificate) await actor.connect(storm.w, { birth_certificate }, true);
+}
+
+async function readTooSlowly(storm: Storm): Promise<void> {
+  const { socket } = storm.actor();
+  if (!socket) return;
+  socket.buffered = TOO_MANY_BYTES;
+  await storm.w.clock.settle();
+}
+
+async function register(storm: Storm, actor = storm.actor()): Promise<void> {
+  const { name, peer_id } = actor;
+  const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
+  const backend = storm.agents.includes(actor) ? "generic" : "sdk";
+  const answer = await storm.post("/peers", { name, path: "/work", backend, ...claim });
+  if (answer.http !== 200 || actor.connected) return;
+  actor.peer_id = String(answer["peer_id"]);
+  actor.certificate = String(answer["birth_certificate"]);
+}
+
+/** Comes back to a retired identity: with a live process, or without one, which is refused. */
+async function reclaim(storm: Storm): Promise<void> {
+  const { name, peer_id } = storm.actor();
+  if (!peer_id) return;
+  storm.processes.start(LIVE_PID);
+  const process = storm.chance.oneIn(2) ? { agent_pid: LIVE_PID } : {};
+  await storm.post("/peers", { name, path: "/work", backend: "sdk", peer_id, ...process });
+}
+
+async function rename(storm: Storm): Promise<void> {
+  const name = storm.chance.pick(["ann", storm.actor().name]);
+  await onPeer(storm, "name", { name });
+}
+
+function onPeer(storm: Storm, verb: string, body: Record<string, unknown>) {
+  return withPeer(storm, (id) => storm.post(`/peers/${id}/${verb}`, body));
+}
+
+async function withPeer(storm: Storm, work: (peer_id: string) => Promise<unknown>): Promise<void> {
+  const { peer_id } = storm.actor();
+  if (peer_id) await work(peer_id);
+}

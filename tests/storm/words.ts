@@ -1,0 +1,5 @@
+/** What is said in a storm: every text holds the word, so that no event may. */
+
+export const WORD = "sesame";
+/** The human of the house. */
+export const HUMAN = "sam";
