@@ -24,7 +24,7 @@ function awkward(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-Deno.test("a file is taken, described and handed out as it was", async () => {
+Deno.test("a file is taken, described and handed out as it was [4.attachments.upload] [4.attachments.download]", async () => {
   await using w = world();
   const content = utf8.encode("Grüße\n");
   const { status, ...file } = await upload(w, content, { name: "notes.txt", type: "text/plain" });

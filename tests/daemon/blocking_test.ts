@@ -3,7 +3,7 @@ import { world } from "../world.ts";
 import { ask, enter, get, post, said } from "./cast.ts";
 import { ALLOW_OR_DENY, DECISION, held, hold, PERMISSION, withHuman } from "./holding.ts";
 
-Deno.test("a permission is asked of the human, on every surface, and holds its caller", async () => {
+Deno.test("a permission is asked of the human, on every surface, and holds its caller [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
   await using w = withHuman();
   const ada = await enter(w, "ada");
   const origin = { surface: "hook", ref: "7" };
@@ -80,7 +80,7 @@ Deno.test("a decline, or a bare ack, gives no permission", async () => {
   assert.deepEqual([bare.outcome, bare.option_id], ["acknowledged", null]);
 });
 
-Deno.test("a permission that nobody gives in time is denied, all else has timed out", async () => {
+Deno.test("a permission that nobody gives in time is denied, all else has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const correlation_id = outcome;
@@ -106,7 +106,7 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
   assert.deepEqual(said(w, "answer"), []);
 });
 
-Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds", async () => {
+Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds [8.ask-blocking]", async () => {
   await using w = withHuman({ "approvals.timeout_seconds": "60" });
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
     const line = await held(w, { ...given, correlation_id: `t${seconds}` });

@@ -5,7 +5,7 @@ import { pushTo, receipt, sent, surface } from "./screens.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
-Deno.test("a bridge that an alias names gets the item as a note or an ask, under its own id", async () => {
+Deno.test("a bridge that an alias names gets the item as a note or an ask, under its own id [4.surface.bridge] [4.surface.bridge-unverified]", async () => {
   await using w = withHuman();
   await enter(w, "ada");
   const telegram = await join(w, "telegram");

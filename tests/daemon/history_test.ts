@@ -25,7 +25,7 @@ async function closed(w: World, from: string, to: string): Promise<string> {
   return correlation_id;
 }
 
-Deno.test("history tells the closed threads of a peer, whether it asked or was asked", async () => {
+Deno.test("history tells the closed threads of a peer, whether it asked or was asked [4.asks.history] [4.asks.history-session]", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
@@ -67,7 +67,7 @@ Deno.test("history begins after since, in whatever offset it is said", async () 
   assert.deepEqual(await threads(w, `peer_id=bob&since=${at(w)}`), []);
 });
 
-Deno.test("history needs one peer or pane, and an instant", async () => {
+Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane]", async () => {
   await using w = world();
   await enter(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
   await enter(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
@@ -96,7 +96,7 @@ Deno.test("history needs one peer or pane, and an instant", async () => {
   assert.deepEqual([bare.status, bare.error], [404, "no_pane_peer"]);
 });
 
-Deno.test("history is of peers that are offline or retired, too, and survives a restart", async () => {
+Deno.test("history is of peers that are offline or retired, too, and survives a restart [4.asks.history-durable]", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });

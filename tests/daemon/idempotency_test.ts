@@ -18,7 +18,7 @@ async function send(w: World, path: string, body: unknown, key: string) {
 
 const QUESTION = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
 
-Deno.test("an ask that is sent twice with a key is asked once, and answered with the state of now", async () => {
+Deno.test("an ask that is sent twice with a key is asked once, and answered with the state of now [c1.idempotency.replay]", async () => {
   await using w = world();
   await enter(w, "ada");
   const bob = await joinWithReceipts(w, "bob");
@@ -62,7 +62,7 @@ Deno.test("an ask to the human keeps its item", async () => {
   assert.equal((await get(w, "/inbox")).items.length, 1);
 });
 
-Deno.test("with another body the key is refused; the keys of an ask are folded first", async () => {
+Deno.test("with another body the key is refused; the keys of an ask are folded first [c1.idempotency.mismatch]", async () => {
   await using w = world();
   await enter(w, "ada");
   await enter(w, "bob");

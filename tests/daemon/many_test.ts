@@ -25,7 +25,7 @@ interface Child {
 
 const idsOf = (children: Child[]) => children.map(({ correlation_id }) => correlation_id);
 
-Deno.test("many are asked as one parent, each by an ordinary ask", async () => {
+Deno.test("many are asked as one parent, each by an ordinary ask [c3.many]", async () => {
   await using w = world();
   await three(w, "bob");
   const bob = await join(w, "bob");

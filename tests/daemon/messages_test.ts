@@ -28,7 +28,7 @@ async function page(w: World, query: Record<string, string> = {}) {
 const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
 
-Deno.test("everything said is listed, newest first, whatever its kind", async () => {
+Deno.test("everything said is listed, newest first, whatever its kind [4.messages]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await enter(w, "ada");
   await enter(w, "bob");
@@ -195,7 +195,7 @@ Deno.test("a cursor that was never given is refused", async () => {
   }
 });
 
-Deno.test("pages of any size give each message once, whatever is said meanwhile", async () => {
+Deno.test("pages of any size give each message once, whatever is said meanwhile [c3.messages.search]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
   await enter(w, "bob");
   let said = 0;

@@ -11,7 +11,7 @@ async function query(w: World, more: Record<string, unknown> = {}) {
   return { answer, correlation_id: ask?.correlation_id };
 }
 
-Deno.test("a query asks for a text, as cli when nobody is named, and waits for it", async () => {
+Deno.test("a query asks for a text, as cli when nobody is named, and waits for it [4.query]", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   const { answer, correlation_id } = await query(w);

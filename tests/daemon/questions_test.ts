@@ -23,7 +23,7 @@ async function answered(w: World, question: Record<string, unknown>, said: objec
   return { answer, ask: await get(w, `/asks/${correlation_id}`) };
 }
 
-Deno.test("a choice is answered by an option, or by a text that names one", async () => {
+Deno.test("a choice is answered by an option, or by a text that names one [4.answer]", async () => {
   await using w = world();
   await enter(w, "bob");
   for (const said of [{ option_id: "b" }, { text: "b" }, { text: " PEARS " }]) {

@@ -161,7 +161,7 @@ Deno.test("the human's asks look in all circles, and are the human's only throug
   assert.equal(answer.routing.routed_to, "far");
 });
 
-Deno.test("an arm that is not sure enough has failed", async () => {
+Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", async () => {
   await using w = busyWorld({ "routing.min_confidence": "0.50" });
   await enter(w, "ada");
   await enter(w, "bob");
@@ -174,7 +174,7 @@ Deno.test("an arm that is not sure enough has failed", async () => {
   assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
 });
 
-Deno.test("the fallback is checked before the arm is asked, and only then used", async () => {
+Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
   await using w = busyWorld({ "human.name": "sam" });
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob", { turn_state: "idle" });
@@ -232,14 +232,14 @@ Deno.test("with allow_service_targets, services and the human may be reached, ag
   assert.equal(asked.status, 200);
 });
 
-Deno.test("where nobody is left but the human, no strategy asks it unless allowed", async () => {
+Deno.test("where nobody is left but the human, no strategy asks it unless allowed [7.routing.no-services]", async () => {
   await using w = busyWorld({ "human.name": "sam" });
   const answer = await route(w);
   assert.deepEqual([answer.status, answer.reason], [503, "no_candidate"]);
   assert.deepEqual((await get(w, "/inbox")).items, []);
 });
 
-Deno.test("a routed ask reaches its peer, and its record and trace say how it was found", async () => {
+Deno.test("a routed ask reaches its peer, and its record and trace say how it was found [4.ask.routing] [7.routing.arm-picks]", async () => {
   await using w = busyWorld();
   const bob = await join(w, "bob");
   const { correlation_id, routing, delivery_state } = await route(w);

@@ -91,7 +91,7 @@ Deno.test("a peer that is named by its id is asked, and a confidence that is not
   assert.deepEqual([routing.routed_to, routing.confidence], ["far", 1]);
 });
 
-Deno.test("a pick is authorized like a named target: what that refuses is refused", async () => {
+Deno.test("a pick is authorized like a named target: what that refuses is refused [7.routing.pick-authorized]", async () => {
   let peer: string | null = null;
   await using house = endpointWorld(() => Response.json({ peer, confidence: 1 }));
   const { w } = house;

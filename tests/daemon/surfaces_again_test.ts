@@ -33,7 +33,7 @@ Deno.test("a push that failed is not repeated until the surface connects anew", 
   assert.deepEqual([failed.stage, failed.detail], ["failed", "network"]);
 });
 
-Deno.test("a surface that connects gets what it missed of the last 24 h, oldest first", async () => {
+Deno.test("a surface that connects gets what it missed of the last 24 h, oldest first [c4.surface.catch-up]", async () => {
   await using w = withHuman();
   await notify(w, "ada", "sam", "before it was known");
   const phone = await surface(w, "phone");

@@ -7,7 +7,7 @@ const settings = { "human.name": "sam" };
 const withHuman = () => world({ settings });
 const texts = (socket: Parameters<typeof sent>[0]) => sent(socket).map(({ item }) => item.text);
 
-Deno.test("a surface is a peer of role service, under its own name, and not listed", async () => {
+Deno.test("a surface is a peer of role service, under its own name, and not listed [4.surface.connects]", async () => {
   await using w = withHuman();
   await surface(w, "phone");
   const peer = await get(w, "/peers/phone");
@@ -26,7 +26,7 @@ Deno.test("a surface may bear an alias, which names the human nonetheless", asyn
   assert.deepEqual([to_peer_name, lastSent(telegram).item.item_id], ["sam", inbox_item_id]);
 });
 
-Deno.test("an item is pushed with the commit, whole, under a delivery id of its own", async () => {
+Deno.test("an item is pushed with the commit, whole, under a delivery id of its own [4.surface.pushed-to]", async () => {
   await using w = withHuman();
   await enter(w, "ada");
   const phone = await surface(w, "phone");
@@ -52,7 +52,7 @@ Deno.test("an item is pushed with the commit, whole, under a delivery id of its 
   assert.deepEqual([phone.of("ask"), phone.of("notify")], [[], []]);
 });
 
-Deno.test("the receipt makes the push pushed and verified, with its refs, and is told once", async () => {
+Deno.test("the receipt makes the push pushed and verified, with its refs, and is told once [2.inbox.surface-refs] [4.surface.receipt]", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -93,7 +93,7 @@ Deno.test("a surface may render without a ref", async () => {
   ]);
 });
 
-Deno.test("a failed push keeps what was sent of it, says why, and is told as nothing", async () => {
+Deno.test("a failed push keeps what was sent of it, says why, and is told as nothing [4.surface.failure] [7.surface-failed]", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");

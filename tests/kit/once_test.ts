@@ -80,7 +80,7 @@ function saying() {
   return { begun, held, work, held_up, done: () => done };
 }
 
-Deno.test("while the first still runs, a second one with its key is refused, and the verb begun once", async () => {
+Deno.test("while the first still runs, a second one with its key is refused, and the verb begun once [c1.idempotency.in-progress]", async () => {
   const s = saying();
   using h = house(() => [route(say, s.held_up, replay)]);
   const first = h.post({ word: "a" }, "k");
