@@ -112,6 +112,16 @@ Deno.test("a poll is tried again for ever, with pauses that grow to half a minut
   assert.equal(r.said.filter((line) => /cannot be reached/.test(line)).length, 1);
 });
 
+Deno.test("a poll waits for as long as Telegram wants it to", async () => {
+  await using r = await rig(({ bot }) => {
+    bot.fate("getUpdates", { error_code: 429, parameters: { retry_after: 100 } });
+  });
+  await r.pass(99_000);
+  assert.equal(r.bot.count("getUpdates"), 1);
+  await r.pass(2_000);
+  assert.ok(r.bot.count("getUpdates") > 1);
+});
+
 Deno.test("a poll that Telegram never answers is given up, and made again", async () => {
   await using r = await rig(({ bot }) => {
     const { fetch } = bot;
