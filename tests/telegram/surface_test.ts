@@ -217,6 +217,14 @@ Deno.test("what the daemon says beyond what is known is passed over; an item is 
   assert.deepEqual(r.said, ["An item has an unknown form"]);
 });
 
+Deno.test("a daemon that does not close the line is given up after a second", async () => {
+  const r = await rig();
+  r.mesh.polite = false;
+  const ending = r[Symbol.asyncDispose]();
+  await r.pass(1_000);
+  await ending;
+});
+
 Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
   const r = await rig();
   r.bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 3600 } });
