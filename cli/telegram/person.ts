@@ -22,6 +22,7 @@ import {
   split,
   summaryOf,
   SURFACE,
+  tidy,
 } from "./rendering.ts";
 
 const HELP = `I show what the agents of your mesh ask and tell you.
@@ -89,7 +90,10 @@ export class Person {
     if (!message || this.#ignores(message.chat)) return;
     const answer = (text: string, alert: boolean) =>
       this.#quietly(() =>
-        this.#needs.bot.answerTap({ id, text: text.slice(0, TAP_UNITS_MAX), alert }, signal)
+        this.#needs.bot.answerTap(
+          { id, text: split(tidy(text), TAP_UNITS_MAX)[0] ?? "", alert },
+          signal,
+        )
       );
     const keyboard = (keyboard: Keyboard) =>
       this.#quietly(() => this.#needs.bot.setKeyboard(message.message_id, keyboard, signal));

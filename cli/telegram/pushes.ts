@@ -17,13 +17,16 @@ const SILENT_MS_MAX = 30_000;
 /** How often we say that a message may not have arrived, when that is unclear as well. */
 const DOUBTS_MAX = 3;
 
+/** `interrupted`: we were stopped in the middle of the item. */
+type PushError = ErrorClass | "interrupted";
+
 export interface Receipt {
   readonly type: "delivery_ack";
   readonly delivery_id: string;
   readonly status: "pushed" | "failed";
   readonly surface_ref: string | null;
   readonly surface_refs: readonly string[];
-  readonly error_class?: ErrorClass;
+  readonly error_class?: PushError;
 }
 
 export interface Offer {
@@ -44,7 +47,7 @@ interface Showing {
   readonly keyboard: Keyboard | undefined;
   readonly refs: number[];
   state: "waiting" | "pushed" | "failed";
-  error_class: ErrorClass | undefined;
+  error_class: PushError | undefined;
   doubts: number;
 }
 
@@ -152,9 +155,14 @@ export class Pushes {
     while (showing.state === "waiting") {
       const [text] = showing.texts;
       if (text === undefined) this.#end(showing, "pushed");
-      else if (signal.aborted) return;
+      else if (signal.aborted) return this.#leave(showing);
       else await this.#send(showing, text, signal);
     }
+  }
+
+  /** What was begun is told, so that whoever shows the item next can say that it is not new. */
+  #leave(showing: Showing): void {
+    if (showing.refs.length > 0) this.#end(showing, "failed", "interrupted");
   }
 
   async #send(showing: Showing, text: string, signal: AbortSignal): Promise<void> {
@@ -170,9 +178,12 @@ export class Pushes {
       this.shows(ref, item_id);
       this.#backoff.reset();
     } catch (fault) {
-      if (this.#cut.signal.aborted) return this.#end(showing, "failed", "unclear");
-      if (!(fault instanceof BotFault)) throw fault;
-      await this.#falter(showing, fault, signal);
+      const known = fault instanceof BotFault ? fault : undefined;
+      // Cut off, or lost while we stop: there is no time left to say so in the chat.
+      const unclear = this.#cut.signal.aborted || known?.error_class === "unclear";
+      if (signal.aborted && unclear) return this.#end(showing, "failed", "unclear");
+      if (!known) throw fault;
+      await this.#falter(showing, known, signal);
     }
   }
 
@@ -208,7 +219,7 @@ export class Pushes {
     if (before_ms < SILENT_MS_MAX && now_ms >= SILENT_MS_MAX) this.#tell(showing, error_class);
   }
 
-  #end(showing: Showing, state: "pushed" | "failed", error_class?: ErrorClass): void {
+  #end(showing: Showing, state: "pushed" | "failed", error_class?: PushError): void {
     showing.state = state;
     showing.error_class = error_class;
     this.#answer(showing);

@@ -3,7 +3,7 @@
 import { Misconfigured } from "../daemon_client.ts";
 import { type BotApi, BotFault, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { Line, type LineNeeds } from "./line.ts";
-import { Backoff, type Chance } from "./patience.ts";
+import { Backoff, type Chance, pause } from "./patience.ts";
 import { isAway, Person, type PersonNeeds } from "./person.ts";
 import { Pushes } from "./pushes.ts";
 import { SURFACE } from "./rendering.ts";
@@ -107,6 +107,8 @@ export class TelegramSurface {
         this.#needs.say(`${rival}${fault.message}; trying again`);
       }
       this.#trouble = fault.message;
+      const { retry_after_ms } = fault;
+      if (retry_after_ms) await pause(this.#needs.clock, retry_after_ms, signal);
       return undefined;
     }
   }

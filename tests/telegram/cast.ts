@@ -23,6 +23,8 @@ export class FakeMesh {
   readonly reads: string[] = [];
   dials = 0;
   up = true;
+  /** Whether it closes a line that the surface hangs up. */
+  polite = true;
   /** What the next request meets: a refusal, or that its answer is lost once it is done. */
   readonly fates: ("lost" | { status: number; error: string; detail: string })[] = [];
   #ears: Ears | undefined;
@@ -44,7 +46,7 @@ export class FakeMesh {
     }
     const hangUp = () => {
       if (this.#ears === ears) this.#ears = undefined;
-      ears.closed(1000, "");
+      if (this.polite) ears.closed(1000, "");
     };
     return { send: (text: string) => this.#hear(JSON.parse(text)), close: hangUp };
   };

@@ -39,7 +39,7 @@ const METHODS = {
   }),
   answerCallbackQuery: z.strictObject({
     callback_query_id: z.string(),
-    text: z.string().max(200),
+    text: z.string().max(200).refine((text) => text.isWellFormed()),
     show_alert: z.boolean(),
   }),
   editMessageReplyMarkup: z.strictObject({ chat_id, message_id: z.int(), reply_markup: Keyboard }),

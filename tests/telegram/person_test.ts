@@ -142,6 +142,16 @@ Deno.test("a tap whose answer comes too late for Telegram still counts", async (
   assert.deepEqual(r.bot.told[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Apples"]);
 });
 
+Deno.test("a long refusal of a tap is cut to what Telegram shows, and not inside a character", async () => {
+  await using r = await rig();
+  const ref = await shown(r, { question: CHOICE });
+  const detail = `${"x".repeat(199)}👩${"y".repeat(100)}`;
+  r.mesh.fates.push({ status: 422, error: "unknown_option", detail });
+  r.bot.tap(ref, "Pears");
+  await r.settle();
+  assert.deepEqual(r.bot.taps.map(({ text }) => text), ["x".repeat(199)]);
+});
+
 Deno.test("a button that nobody of ours made does nothing", async () => {
   await using r = await rig();
   const message = { message_id: 1, chat: { id: CHAT, type: "private" } };

@@ -266,3 +266,30 @@ Deno.test("a send that does not end is cut off, and told as unclear", async () =
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class: "unclear" }]);
   assert.equal(r.bot.told.length, 0, "and nothing more is begun");
 });
+
+Deno.test("an item that is interrupted is told with what was sent; one not begun is not", async () => {
+  const r = await rig();
+  r.bot.fate("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
+  r.mesh.item({ text: TWO_PARTS });
+  r.mesh.item();
+  await r.settle();
+  await r[Symbol.asyncDispose]();
+  const ref = String(r.bot.told[0]?.message_id);
+  assert.partialDeepStrictEqual(r.mesh.receipts, [
+    { status: "failed", error_class: "interrupted", surface_refs: [ref] },
+  ]);
+  assert.equal(r.mesh.receipts.length, 1);
+});
+
+Deno.test("an answer that is lost while we stop is told as unclear", async () => {
+  const r = await rig();
+  r.bot.fate("sendMessage", "done but lost");
+  const { release } = r.bot.holdSends();
+  r.mesh.item();
+  await r.settle();
+  const ending = r[Symbol.asyncDispose]();
+  release();
+  await ending;
+  assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class: "unclear" }]);
+  assert.equal(r.bot.count("sendMessage"), 1);
+});

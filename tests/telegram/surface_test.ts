@@ -112,6 +112,16 @@ Deno.test("a poll is tried again for ever, with pauses that grow to half a minut
   assert.equal(r.said.filter((line) => /cannot be reached/.test(line)).length, 1);
 });
 
+Deno.test("a poll waits for as long as Telegram wants it to", async () => {
+  await using r = await rig(({ bot }) => {
+    bot.fate("getUpdates", { error_code: 429, parameters: { retry_after: 100 } });
+  });
+  await r.pass(99_000);
+  assert.equal(r.bot.count("getUpdates"), 1);
+  await r.pass(2_000);
+  assert.ok(r.bot.count("getUpdates") > 1);
+});
+
 Deno.test("a poll that Telegram never answers is given up, and made again", async () => {
   await using r = await rig(({ bot }) => {
     const { fetch } = bot;
@@ -205,6 +215,14 @@ Deno.test("what the daemon says beyond what is known is passed over; an item is 
   await r.settle();
   assert.equal(r.bot.told.length, 1);
   assert.deepEqual(r.said, ["An item has an unknown form"]);
+});
+
+Deno.test("a daemon that does not close the line is given up after a second", async () => {
+  const r = await rig();
+  r.mesh.polite = false;
+  const ending = r[Symbol.asyncDispose]();
+  await r.pass(1_000);
+  await ending;
 });
 
 Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
