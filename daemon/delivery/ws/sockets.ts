@@ -49,7 +49,7 @@ export class Sockets {
     this.#sessions.set(session.peer_id, session);
     this.#recall(session.peer_id);
     if (older && older !== session) older.end("superseded");
-    this.replay(session);
+    this.#begin(session);
   }
 
   /** Lets a session go; false when a newer one stands in its place. */
@@ -98,13 +98,23 @@ export class Sockets {
   beat(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.beat(now);
     for (const peer_id of waiting) {
-      const session = this.flowing(peer_id);
-      if (session) this.replay(session);
+      const session = this.#sessions.get(peer_id);
+      if (session?.flowing) this.replay(session);
+      else if (session) this.#begin(session);
     }
   }
 
   endAll(): void {
     for (const session of this.#sessions.values()) session.end("going_away");
+  }
+
+  /** Replays the queue, unless another rung is trying what was said before it: then a beat does. */
+  #begin(session: Session): void {
+    const under_way = ledger.unfinishedOf(this.#ground.db, session.peer_id);
+    const tried = under_way.some(({ state, rung }) =>
+      state === "attempting" && rung !== "websocket"
+    );
+    if (!tried) this.replay(session);
   }
 
   /** One savepoint for all frames of a turn; receipts that were faster stand. */
