@@ -188,7 +188,7 @@ Deno.test("an inbox reply with an unknown file leaves the item as it was", async
   assert.deepEqual(await get(w, `/inbox/${item.item_id}`), { status: 200, ...item });
 });
 
-Deno.test("who is asked is looked at before what is attached", async () => {
+Deno.test("who is asked is looked at before what is attached [c2.attachment.unknown]", async () => {
   await using w = world();
   await enter(w, "ada");
   const said = { from_peer: "ada", text: "Look", attachments: ["att-0"] };

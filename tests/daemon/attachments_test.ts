@@ -24,7 +24,7 @@ function awkward(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-Deno.test("a file is taken, described and handed out as it was [4.attachments.upload] [4.attachments.download]", async () => {
+Deno.test("a file is taken, described and handed out as it was [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
   await using w = world();
   const content = utf8.encode("Grüße\n");
   const { status, ...file } = await upload(w, content, { name: "notes.txt", type: "text/plain" });
@@ -154,7 +154,7 @@ Deno.test("a caller that goes away in the middle leaves nothing, and is no fault
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a file is as large as the limit at most, however it is announced", async () => {
+Deno.test("a file is as large as the limit at most, however it is announced [c2.attachment.limits]", async () => {
   await using w = world({ settings: { "daemon.attachments.file_bytes_max": "1000" } });
   const { path, status } = await upload(w, "x".repeat(1000));
   assert.equal(status, 200);

@@ -67,7 +67,7 @@ Deno.test("history begins after since, in whatever offset it is said", async () 
   assert.deepEqual(await threads(w, `peer_id=bob&since=${at(w)}`), []);
 });
 
-Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane]", async () => {
+Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
   await using w = world();
   await enter(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
   await enter(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });

@@ -24,7 +24,7 @@ async function tell(w: World, from_peer = "ada", to_peer = "bob", path = "/notif
   return { status: response.status, again, ...await response.json() };
 }
 
-Deno.test("a pair may say so many messages a minute; the next is refused, and told when to come again", async () => {
+Deno.test("a pair may say so many messages a minute; the next is refused, and told when to come again [c8.limits.pair]", async () => {
   await using w = await slow();
   for (let n = 0; n < 3; n++) assert.equal((await tell(w)).status, 200);
   await w.clock.advance(20_000);
@@ -164,7 +164,7 @@ async function chain(w: World, first: string, count: number, from = "ada", to = 
   return { error: null, last };
 }
 
-Deno.test("a chain of follow-ups ends after 16 hops, and closes nothing when it is refused", async () => {
+Deno.test("a chain of follow-ups ends after 16 hops, and closes nothing when it is refused [c8.limits.hops]", async () => {
   await using w = world();
   await enter(w, "ada");
   await enter(w, "bob");

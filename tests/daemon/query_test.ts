@@ -25,7 +25,7 @@ Deno.test("a query asks for a text, as cli when nobody is named, and waits for i
   assert.deepEqual(await answer, { status: "answered", text: "8080", error: null });
 });
 
-Deno.test("every end of the ask is an end of the query", async () => {
+Deno.test("every end of the ask is an end of the query [c3.query.status]", async () => {
   await using w = world();
   await join(w, "bob");
   const ends: [string, object, object][] = [

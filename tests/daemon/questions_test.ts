@@ -140,7 +140,7 @@ Deno.test("what does not fit the question is refused, and leaves it open", async
   assert.equal(said(w, "answer").length, 0);
 });
 
-Deno.test("a plain ask is no question, and what is unknown is unknown", async () => {
+Deno.test("a plain ask is no question, and what is unknown is unknown [c3.answer.plain]", async () => {
   await using w = world();
   await enter(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
@@ -161,7 +161,7 @@ Deno.test("a choice without options, or with two of one id, is not asked at all"
   }
 });
 
-Deno.test("the first valid answer wins; whoever comes later is told that it is closed", async () => {
+Deno.test("the first valid answer wins; whoever comes later is told that it is closed [c2.answer.first]", async () => {
   await using w = world();
   await enter(w, "bob");
   const correlation_id = await asked(w, CHOICE);

@@ -33,6 +33,23 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   assert.equal(w.daemon.delivery.held(id)?.reason, "cancelled");
 });
 
+Deno.test("a connection waits for the rung that is trying what was said first", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  const { peer_id } = await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat", "One");
+  await w.clock.settle();
+  await notify(w, "ada", "pat", "Two");
+  const pat = await join(w, "pat", { peer_id, backend: "generic" });
+  await notify(w, "ada", "pat", "Three");
+  await w.beat();
+  assert.deepEqual(pat.of("notify"), []);
+  receipt.resolve({ state: "refused", reason: "draft" });
+  await w.clock.settle();
+  await w.beat();
+  assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
+});
+
 Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowly(receipt.promise)] });

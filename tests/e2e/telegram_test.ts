@@ -105,7 +105,7 @@ function place() {
   };
 }
 
-Deno.test("a question reaches the chat, a tap answers it, and the asker has the answer", async () => {
+Deno.test("a question reaches the chat, a tap answers it, and the asker has the answer [c8.telegram]", async () => {
   await using p = place();
   await using _daemon = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });

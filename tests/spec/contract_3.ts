@@ -14,6 +14,9 @@ const ROUTES: readonly Requirement[] = [
   ["c3.decline.blank",           "messages", "A decline with a blank reason is 422"],
   ["c3.wait.default",            "messages", "A wait is 45 s by default, and at most 50"],
   ["c3.wait.both-modes",         "messages", "The reply is kept on the ask in both modes; pull stays pull"],
+  ["c3.answer.plain",            "messages", "An answer to a plain ask is 422 not_a_question"],
+  ["c3.history.one-of",          "messages", "GET /asks/history takes exactly one of pane_id and peer_id, else 422"],
+  ["c3.query.status",            "messages", "A query's status is answered, acked, declined, timed_out, offline or closed"],
   ["c3.many",                    "messages", "An ask to many has a parent, and children that end each for itself"],
   ["c3.broadcast.circle",        "messages", "A broadcast goes to the sender's circle, never to the human"],
   ["c3.messages.search",         "messages", "GET /messages searches and pages through everything said"],
@@ -58,4 +61,12 @@ const FRAMING: readonly Requirement[] = [
   ["c5.long",                    "messages", "Over 8 kB a pane gets the head, the id and mesh show ID"],
 ];
 
-export const CONTRACT_3: readonly Requirement[] = [...ROUTES, ...SOCKET, ...FRAMING];
+/** Of section 8, what messages meet. */
+// deno-fmt-ignore
+const LIMITS: readonly Requirement[] = [
+  ["c8.limits.hops",             "messages", "A chain of more than daemon.limits.hops without a human in it is 429 hop_limit"],
+  ["c8.limits.pair",             "messages", "More than daemon.limits.pair_per_minute is 429 rate_limited with Retry-After"],
+  ["c8.telegram",                "messages", "surfaces.telegram renders the human's items in a chat, and sends replies back"],
+];
+
+export const CONTRACT_3: readonly Requirement[] = [...ROUTES, ...SOCKET, ...FRAMING, ...LIMITS];

@@ -16,6 +16,7 @@ const Message = z.object({
   state: z.string(),
   rung: maybe,
   repeatable: z.number(),
+  created_at: z.number(),
   expires_at: z.number().nullable(),
   ask_state: maybe,
   reply_delivery: maybe,
@@ -53,7 +54,7 @@ export function look({ ground: { db } }: Daemon): Picture {
   const messages = db.all(
     Message,
     `select seq, ident, kind, correlation_id, from_peer_id, from_peer_name, to_peer_id, text,
-       state, rung, repeatable, expires_at, ask_state, reply_delivery, close_reason
+       state, rung, repeatable, created_at, expires_at, ask_state, reply_delivery, close_reason
      from messages order by seq`,
   );
   const peers = db.all(

@@ -62,6 +62,8 @@ export class Storm implements AsyncDisposable {
   readonly ended = new Map<string, string>();
   /** The state of each delivery, as the live steps tell it. */
   steps = new Map<string, string>();
+  /** Whether old rows were forgotten, as retention may. */
+  forgot = false;
   /** Whether this step was a beat of the heart. */
   beaten = false;
   /** The last event that the reader of the stream has taken. */

@@ -69,7 +69,7 @@ export class Sockets {
     this.#recall(session.peer_id);
     if (older && older !== session) older.end("superseded");
     prepare();
-    this.replay(session);
+    this.#begin(session);
   }
 
   /** Lets a session go; false when a newer one stands in its place. */
@@ -125,8 +125,9 @@ export class Sockets {
   beat(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.beat(now);
     for (const peer_id of waiting) {
-      const session = this.flowing(peer_id);
-      if (session) this.replay(session);
+      const session = this.#sessions.get(peer_id);
+      if (session?.flowing) this.replay(session);
+      else if (session) this.#begin(session);
     }
   }
 
@@ -138,6 +139,15 @@ export class Sockets {
     const { item_id, delivery_id } = message;
     if (item_id === null || surface === null || surface.bridge) return toFrame(message);
     return { type: "inbox_item", delivery_id, ...this.#needs.item(item_id, surface.name) };
+  }
+
+  /** Replays the queue, unless another rung is trying what was said before it: then a beat does. */
+  #begin(session: Session): void {
+    const under_way = ledger.unfinishedOf(this.#ground.db, session.peer_id);
+    const tried = under_way.some(({ state, rung }) =>
+      state === "attempting" && rung !== "websocket"
+    );
+    if (!tried) this.replay(session);
   }
 
   /** One savepoint for all frames of a turn; receipts that were faster stand. */

@@ -8,6 +8,7 @@ import type { Invariant } from "./invariant.ts";
 
 export const ABOUT_DELIVERIES: readonly Invariant[] = [
   { name: "every message is in exactly one state, and counted once", check: conserved },
+  { name: "only what is done and a month old is forgotten", check: remembered },
   { name: "nothing that was accepted is lost, or changes its text", check: kept },
   { name: "a delivery takes legal steps only", check: legal },
   { name: "each step is told as it was taken", check: told },
@@ -30,6 +31,20 @@ function conserved(storm: Storm, { messages, byIdent }: Picture): void {
   const wrong = storm.w.daemon.delivery.audit().unaccounted
     .filter(({ problem }) => problem !== "attempting_too_long");
   assert.deepEqual(wrong, []);
+}
+
+const MONTH_MS = 30 * 86_400_000;
+
+function remembered(storm: Storm, { byIdent }: Picture): void {
+  const before = storm.w.clock.now() - MONTH_MS;
+  for (const { ident, state, ask_state, created_at } of storm.before.messages) {
+    if (byIdent.has(ident)) continue;
+    const done = ask_state !== "open" && state !== "queued" && state !== "attempting";
+    assert.ok(done && created_at <= before, `${ident} is gone`);
+    storm.forgot = true;
+    storm.accepted.delete(ident);
+    storm.steps.delete(ident);
+  }
 }
 
 function kept(storm: Storm, { byIdent }: Picture): void {
