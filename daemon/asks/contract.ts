@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { escapeMarkup } from "kit/text.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
 import { foldNamedAskKeys } from "./keys.ts";
@@ -26,6 +27,17 @@ export const Outcome = z.enum([
 export type Outcome = z.infer<typeof Outcome>;
 
 export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
+
+/**
+ * An option as agents read it between the tags of a message (contract 5): on one line, escaped. Its
+ * id stands exactly as it has to be given, the line ends that it may hold as references.
+ */
+export function toOptionTag({ id, title }: z.output<typeof Option>): string {
+  const said = escapeMarkup(id).replaceAll('"', "&quot;")
+    .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
+  return `<option id="${said}">${escapeMarkup(title.replaceAll(/[\s\p{Cc}]+/gu, " "))}</option>`;
+}
+
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
   prompt: z.string().optional(),

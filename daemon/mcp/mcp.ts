@@ -18,7 +18,7 @@ import { tryJson } from "kit/text.ts";
 import { readTrace } from "../traceparent.ts";
 import { type Identify, NOBODY } from "./identify.ts";
 import { type House, type Tool, toToolError } from "./tool.ts";
-import { TOOLS } from "./tools.ts";
+import { TOOLS } from "./tools/list.ts";
 
 const INSTRUCTIONS = `Agent Mesh connects the coding agents of this machine and their human.
 With ask you put a question to another agent or to the human and get a reply; with notify_peer you \
