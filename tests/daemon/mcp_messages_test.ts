@@ -83,6 +83,20 @@ for (const generation of GENERATIONS) {
     assert.equal(none.data["error"], "invalid_request");
   });
 
+  Deno.test(`${generation}: long replies of many are cut, and each is to be had whole`, async () => {
+    await using w = world();
+    await using at = await agents(w, generation);
+    const { data } = await at.api.call("ask_many", { peers: ["web", "ghost"], message: "Ready?" });
+    const [[correlation_id] = []] = pick(data["children"], "correlation_id");
+    const reply = "🐑".repeat(20_000);
+    await at.web.call("ack", { correlation_id, message: reply });
+    const look = await at.api.call("ask_many_result", { parent_id: data["parent_id"] });
+    const [web] = Rows.parse(look.data["children"]);
+    assert.deepEqual([web?.["reply"], web?.["truncated"]], [`${"🐑".repeat(6000)}…`, true]);
+    assert.ok(look.text.includes(`…</peer-message>\n(cut; the whole: wait_on_ack(correlation_id=`));
+    assert.equal((await at.api.call("wait_on_ack", { correlation_id })).data["reply"], reply);
+  });
+
   Deno.test(`${generation}: the human's reply among many is the human's word`, async () => {
     await using w = world({ settings: { "human.name": "sam" } });
     await using at = await agents(w, generation);
@@ -184,7 +198,7 @@ for (const generation of GENERATIONS) {
   Deno.test(`${generation}: long and many asks are cut, and say so`, async () => {
     await using w = world();
     await using at = await agents(w, generation);
-    for (let n = 0; n < 60; n++) await ask(w, "web", "api", "🐑".repeat(1000));
+    for (let n = 0; n < 60; n++) await ask(w, "web", "api", `x${"🐑".repeat(1000)}`);
     const { data, text } = await at.api.call("list_asks", { direction: "inbound" });
     const asks = Rows.parse(data["asks"]);
     assert.deepEqual([asks.length, data["left_off"], asks[0]?.["truncated"]], [50, 10, true]);

@@ -16,6 +16,7 @@ import {
   seconds,
   speakerOf,
 } from "../fields.ts";
+import { cut, shareOf } from "../quoting.ts";
 import { tellEnding } from "./replies.ts";
 
 const ask = tool({
@@ -78,7 +79,8 @@ const result = tool({
   title: "Look at the replies of several peers",
   description:
     "Tell how far an ask_many of yours is, with the replies so far; it does not wait. Use it " +
-    "when you need all replies side by side, or when none can be pushed to you. Do not poll it " +
+    "when you need all replies side by side, or when none can be pushed to you; long ones are " +
+    "cut, and wait_on_ack has them whole. Do not poll it " +
     "in a loop while other work is left, and do not use it for an ask to one peer (wait_on_ack).",
   hints: LOOKS,
   input: z.object({
@@ -93,6 +95,7 @@ const result = tool({
       state: z.enum(["open", "closed"]),
       outcome: maybe,
       reply: maybe,
+      truncated: z.boolean().describe("wait_on_ack with the correlation_id has the whole reply"),
       responder: maybe,
       close_reason: maybe,
       error: maybe.describe("Why it was not asked"),
@@ -102,14 +105,20 @@ const result = tool({
   async run({ parent_id }, visit) {
     const { call, signal } = visit;
     const found = await call(getMany, { params: { parent_id }, signal });
+    const chars = shareOf(found.children.length);
     const lines: string[] = [], children = [];
     for (const child of found.children) {
       const ask = await closedAskOf(child, call);
       const { responder = null, reply_attachments = [] } = ask ?? {};
       const { outcome, correlation_id, peer, error = null } = child;
-      children.push({ ...child, responder, reply_attachments, error });
-      if (ask && outcome) lines.push(await tellEnding({ ...ask, outcome }, visit));
+      const { text, truncated } = cut(child.reply ?? "", chars);
+      const reply = child.reply === null ? null : text;
+      children.push({ ...child, reply, truncated, responder, reply_attachments, error });
+      if (ask && outcome) lines.push(await tellEnding({ ...ask, outcome, reply }, visit));
       else lines.push(`${correlation_id ?? peer}: ${error ?? outcome ?? "no reply yet"}.`);
+      if (truncated) {
+        lines.push(`(cut; the whole: wait_on_ack(correlation_id="${correlation_id}"))`);
+      }
     }
     const { state } = found;
     return {
