@@ -27,17 +27,6 @@ export const Outcome = z.enum([
 export type Outcome = z.infer<typeof Outcome>;
 
 export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
-
-/**
- * An option as agents read it between the tags of a message (contract 5): on one line, escaped. Its
- * id stands exactly as it has to be given, the line ends that it may hold as references.
- */
-export function toOptionTag({ id, title }: z.output<typeof Option>): string {
-  const said = escapeMarkup(id).replaceAll('"', "&quot;")
-    .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
-  return `<option id="${said}">${escapeMarkup(title.replaceAll(/[\s\p{Cc}]+/gu, " "))}</option>`;
-}
-
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
   prompt: z.string().optional(),
@@ -48,6 +37,27 @@ export const Question = z.object({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 export type Question = z.output<typeof Question>;
+
+/**
+ * A question as agents read it between the tags of an ask (contract 5): what it says beside the
+ * ask's text, and what there is to choose, a line each, all of it escaped. An id stands exactly as
+ * it has to be given; the line ends that it may hold are references.
+ */
+export function toQuestionTags(
+  { kind, prompt, options = [] }: z.input<typeof Question>,
+  text: string,
+): string[] {
+  const line = (words: string) => escapeMarkup(words.replaceAll(/[\s\p{Cc}]+/gu, " "));
+  const exact = (id: string) =>
+    escapeMarkup(id).replaceAll('"', "&quot;")
+      .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
+  const said = prompt && prompt !== text ? [`<prompt>${line(prompt)}</prompt>`] : [];
+  if (kind !== "choice") return said;
+  return [
+    ...said,
+    ...options.map(({ id, title }) => `<option id="${exact(id)}">${line(title)}</option>`),
+  ];
+}
 
 /** A question as it is asked: it can be answered. */
 export const GivenQuestion = Question.refine(

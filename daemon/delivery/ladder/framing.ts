@@ -1,7 +1,7 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
 import { escapeMarkup } from "kit/text.ts";
-import { Question, toOptionTag } from "../../asks/contract.ts";
+import { Question, toQuestionTags } from "../../asks/contract.ts";
 import { toTag } from "../../attachments/contract.ts";
 import type { Held } from "../contract.ts";
 
@@ -60,21 +60,21 @@ export function lengthOf(message: Held): number {
   return tags(message).reduce((sum, { length }) => sum + length, message.text.length);
 }
 
-/** What a message carries beside its text, a line each: its files, and a question's options. */
+/** What a message carries beside its text, a line each: its files, and what its question says. */
 function tags(message: Held): string[] {
-  return [...message.attachments.map(toTag), ...optionsOf(message).map(toOptionTag)].map(printable);
+  const question = questionOf(message);
+  const asked = question ? toQuestionTags(question, message.text) : [];
+  return [...message.attachments.map(toTag), ...asked].map(printable);
 }
 
-/** What an ask lets one choose from. */
-function optionsOf({ kind, question }: Held): Question["options"] {
-  const read = kind === "ask" ? Question.safeParse(question) : undefined;
-  return read?.data?.kind === "choice" ? read.data.options : [];
+function questionOf({ kind, question }: Held): Question | undefined {
+  return kind === "ask" && question ? Question.safeParse(question).data : undefined;
 }
 
 /** One line, under 200 characters, that says how to answer. */
 function hint(message: Held): string {
   const { correlation_id: id } = message;
-  if (optionsOf(message).length > 0) {
+  if (questionOf(message)?.kind === "choice") {
     return `[mesh] Answer with one of the ids: mesh tool answer(correlation_id="${id}", ` +
       `option_id=…), or decline; in a shell: mesh answer ${id} --option O; mesh show ${id}`;
   }

@@ -8,7 +8,7 @@ import {
   Option,
   pendingAsks,
   Question,
-  toOptionTag,
+  toQuestionTags,
 } from "../../../asks/contract.ts";
 import { toTag } from "../../../attachments/contract.ts";
 import { LOOKS, type Tool, tool, type Visit } from "../../tool.ts";
@@ -34,6 +34,7 @@ const AskCard = z.object({
   text: z.string(),
   truncated: z.boolean().describe("More is shown by the shell command `mesh show ID`"),
   question_kind: Question.shape.kind.nullable().describe("Where it is a structured question"),
+  prompt: maybe.describe("What the question says beside the text"),
   options: z.array(Option),
   attachments: z.array(Attached).describe("Its files; read each at its path"),
   reply_to: maybe,
@@ -108,6 +109,7 @@ function toCard(ask: Listed, chars: number): z.input<typeof AskCard> {
     text,
     truncated,
     question_kind: question?.kind ?? null,
+    prompt: question?.prompt ?? null,
     options: question?.options ?? [],
     reply: ask.reply && cut(ask.reply, chars).text,
   };
@@ -141,7 +143,7 @@ function tellAsk(ask: Listed, chars: number): string {
       ...{ to: `@${ask.to_peer_name}`, circle: ask.circle, at: ask.created_at },
     },
     text,
-    [...ask.attachments.map(toTag), ...(question?.options ?? []).map(toOptionTag)],
+    [...ask.attachments.map(toTag), ...(question ? toQuestionTags(question, ask.text) : [])],
   );
   const whole = truncated ? ` (cut; in a shell: mesh show ${id})` : "";
   if (ask.state === "open") return `${said}${whole}`;
