@@ -51,7 +51,7 @@ for (const generation of GENERATIONS) {
     const partly = await look();
     assert.equal(partly.data["state"], "partial");
     assert.ok(partly.text.includes(`from="@web" outcome="answered">${QUOTED}\n`), partly.text);
-    assert.ok(partly.text.includes(`\n${other}: no reply yet.\nghost: unknown_peer.`));
+    assert.ok(partly.text.includes(`\ndb (${other}): no reply yet.\nghost: unknown_peer.`));
     await db.call("decline", { correlation_id: other, reason: "Busy" });
     const all = await look();
     assert.deepEqual(pick(all.data["children"], "peer", "state", "outcome", "reply", "responder"), [

@@ -49,7 +49,7 @@ const search = tool({
   input: z.object({
     query: z.string().max(SEARCH_CHARS_MAX).optional().describe(
       'Words that must all be there, in any order; "two words" as they stand; deplo* for any ' +
-        "word that begins so. Without it, all messages",
+        "word that begins so. Without it, all messages; with it, not those of the last second",
     ),
     peer: z.string().min(1).optional().describe("Who took part: a name or a peer_id"),
     with: z.string().min(1).optional().describe("The other side, in the same way"),

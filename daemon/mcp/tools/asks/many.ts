@@ -80,8 +80,8 @@ const result = tool({
   description:
     "Tell how far an ask_many of yours is, with the replies so far; it does not wait. Use it " +
     "when you need all replies side by side, or when none can be pushed to you; long ones are " +
-    "cut, and wait_on_ack has them whole. Do not poll it " +
-    "in a loop while other work is left, and do not use it for an ask to one peer (wait_on_ack).",
+    "cut, and wait_on_ack has them whole. Do not poll it in a loop while other work is left, and " +
+    "do not use it for an ask to one peer (wait_on_ack).",
   hints: LOOKS,
   input: z.object({
     parent_id: z.string().min(1).describe("The id that ask_many gave, such as askm-3f9c04d1a2b7"),
@@ -115,7 +115,10 @@ const result = tool({
       const reply = child.reply === null ? null : text;
       children.push({ ...child, reply, truncated, responder, reply_attachments, error });
       if (ask && outcome) lines.push(await tellEnding({ ...ask, outcome, reply }, visit));
-      else lines.push(`${correlation_id ?? peer}: ${error ?? outcome ?? "no reply yet"}.`);
+      else {
+        const which = correlation_id === null ? peer : `${peer} (${correlation_id})`;
+        lines.push(`${which}: ${error ?? outcome ?? "no reply yet"}.`);
+      }
       if (truncated) {
         lines.push(`(cut; the whole: wait_on_ack(correlation_id="${correlation_id}"))`);
       }
