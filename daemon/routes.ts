@@ -54,7 +54,7 @@ export function routesOf(daemon: Daemon): Route[] {
       router: daemon.router,
     }),
     ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
-    ...manyRoutes(daemon.many, mannersOf({ provenHuman })),
+    ...manyRoutes(daemon.many, mannersOf({ provenHuman }), { senderOf }),
     ...deliveryRoutes(daemon, {
       provenHuman,
       senderOf,

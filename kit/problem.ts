@@ -52,6 +52,7 @@ export const PROBLEMS = {
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
   certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register anew", { reason: z.string() }),
   unknown_agent:        refusal(404, `No agent "{agent}" has hooks here`, "see `mesh setup --help`", { agent: z.string() }),
+  not_an_agent:         refusal(403, "Only a registered agent can do this: {why}", "the tool whoami tells who you are", { why: z.string() }),
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
   unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { escapeMarkup } from "kit/text.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
 import { foldNamedAskKeys } from "./keys.ts";
@@ -36,6 +37,27 @@ export const Question = z.object({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 export type Question = z.output<typeof Question>;
+
+/**
+ * A question as agents read it between the tags of an ask (contract 5): what it says beside the
+ * ask's text, and what there is to choose, a line each, all of it escaped. An id stands exactly as
+ * it has to be given; the line ends that it may hold are references.
+ */
+export function toQuestionTags(
+  { kind, prompt, options = [] }: z.input<typeof Question>,
+  text: string,
+): string[] {
+  const line = (words: string) => escapeMarkup(words.replaceAll(/[\s\p{Cc}]+/gu, " "));
+  const exact = (id: string) =>
+    escapeMarkup(id).replaceAll('"', "&quot;")
+      .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
+  const said = prompt && prompt !== text ? [`<prompt>${line(prompt)}</prompt>`] : [];
+  if (kind !== "choice") return said;
+  return [
+    ...said,
+    ...options.map(({ id, title }) => `<option id="${exact(id)}">${line(title)}</option>`),
+  ];
+}
 
 /** A question as it is asked: it can be answered. */
 export const GivenQuestion = Question.refine(

@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Numbers } from "../numbers.ts";
-import { type Attachments, toTag } from "../attachments/contract.ts";
+import type { Attachments } from "../attachments/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import {
   type Delivery as Record,
@@ -15,7 +15,7 @@ import {
 } from "./contract.ts";
 import { beginTrace, continueTrace } from "../traceparent.ts";
 import type { Courier } from "./ladder/courier.ts";
-import { idsIn } from "./ladder/framing.ts";
+import { idsIn, lengthOf } from "./ladder/framing.ts";
 import { choose } from "./ledger/asks/chosen.ts";
 import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/asks/chains.ts";
@@ -64,11 +64,6 @@ export interface DeliveryNeeds {
 /** What a surface may say of an item that it was sent (contract 4). */
 interface Rendered extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
-}
-
-/** How long a message is to read, with what is attached. */
-function lengthOf({ text, attachments }: Held): number {
-  return attachments.reduce((sum, one) => sum + toTag(one).length, text.length);
 }
 
 /** Ends of an ask that its recipient brought about. */

@@ -14,7 +14,8 @@ export const postMcp = contract({
   who: "peer",
   token: "always",
   returns: Rpc,
-  fails: ["loopback_only", "body_too_large"],
+  /** The last is told as a tool's error, as all refusals of other rooms are. */
+  fails: ["loopback_only", "body_too_large", "not_an_agent"],
 });
 
 export const getMcp = contract({

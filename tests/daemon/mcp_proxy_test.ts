@@ -4,6 +4,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { TOOLS } from "../../daemon/mcp/tools/list.ts";
 import { type Answers, eventually, listening } from "./mcp_house.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
@@ -105,7 +106,7 @@ for (const generation of ["2025-11-25", "2026-07-28"]) {
     const env = { ...Deno.env.toObject(), ...at.env };
     const transport = new StdioClientTransport({ command: Deno.execPath(), args, env });
     await client.connect(transport);
-    assert.equal((await client.listTools()).tools.length, 9);
+    assert.equal((await client.listTools()).tools.length, TOOLS.length);
     const { structuredContent } = await client.callTool({ name: "list_peers", arguments: {} });
     assert.deepEqual(structuredContent, { peers: [] });
     const { headers } = here.requests.at(-1) ?? new Request("http://none");

@@ -35,15 +35,22 @@ for (const generation of GENERATIONS) {
     assert.deepEqual(tools.map(({ name }) => name), [
       "ask",
       "wait_on_ack",
+      "ask_many",
+      "ask_many_result",
       "ack",
       "decline",
+      "answer",
+      "list_asks",
       "notify_peer",
       "broadcast",
       "list_peers",
       "whoami",
       "set_description",
+      "set_name",
+      "search_messages",
     ]);
-    for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
+      assert.ok(title && title === annotations?.title, name);
       assert.match(description ?? "", /[Nn]ot /, `${name} says when not to use it`);
       assert.equal(inputSchema.type, "object");
       assert.equal(outputSchema?.["type"], "object");
@@ -69,9 +76,15 @@ for (const generation of GENERATIONS) {
       "GET /peers": () => ({ peers: [CARD] }),
       "GET /peers/peer-api": () => ({ ...CARD, peer_id: "peer-api", name: "api" }),
       "POST /peers/peer-api/description": () => CARD,
+      "POST /peers/peer-api/name": () => CARD,
+      "POST /asks/many": () => ({ parent_id: "askm-1", children: [{ peer: "x", error: "e" }] }),
+      "GET /asks/many/askm-1": () => ({ parent_id: "askm-1", state: "pending", children: [] }),
+      "POST /answer": () => ({ ok: true, close_reason: "answered", outcome: "answered" }),
+      "GET /asks/pending": () => ({ asks: [] }),
+      "GET /messages": () => ({ messages: [], next: null }),
     });
     await using at = await connect(fetch, { generation });
-    await at.client.listTools(); // From here on the client checks what it gets.
+    const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
     const calls: [string, Record<string, unknown>][] = [
       ["ask", { peer: "web", message: "Why?" }],
       ["ask", { peer: "web", message: "Why?", wait_seconds: 1 }],
@@ -83,7 +96,15 @@ for (const generation of GENERATIONS) {
       ["list_peers", {}],
       ["whoami", {}],
       ["set_description", { description: "Tests" }],
+      ["set_name", { name: "web" }],
+      ["ask_many", { peers: ["x"], message: "Why?" }],
+      ["ask_many_result", { parent_id: "askm-1" }],
+      ["answer", { correlation_id: "ask-1", option_id: "a" }],
+      ["list_asks", {}],
+      ["search_messages", { query: "Why" }],
     ];
+    const called = new Set(calls.map(([name]) => name));
+    assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
     for (const [name, given] of calls) {
       const { refused, data, text } = await at.call(name, given);
       assert.equal(refused, false, `${name}: ${text}`);

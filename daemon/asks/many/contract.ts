@@ -5,7 +5,7 @@ import { contract, Name, Text } from "kit/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery, Sender } from "../contract.ts";
 import { askMachine } from "../machine.ts";
 
-const PEERS_MAX = 100;
+export const PEERS_MAX = 100;
 /** A day: no open ask lives longer by default (contract 2). */
 const TIMEOUT_SECONDS_MAX = 86_400;
 
@@ -27,6 +27,7 @@ export const askMany = contract({
   path: "/asks/many",
   summary: "Ask several peers the same; one that cannot be asked fails alone",
   who: "peer",
+  once: true,
   body: z.object({
     from_peer: Sender,
     to_peers: z.array(peer).min(1).max(PEERS_MAX),
@@ -45,6 +46,7 @@ export const askMany = contract({
     "peer_not_addressable",
     "to_self",
     "queue_full",
+    "rate_limited",
   ],
 });
 export type AskMany = z.output<typeof askMany.body>;

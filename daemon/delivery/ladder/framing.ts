@@ -1,6 +1,7 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
 import { escapeMarkup } from "kit/text.ts";
+import { Question, toQuestionTags } from "../../asks/contract.ts";
 import { toTag } from "../../attachments/contract.ts";
 import type { Held } from "../contract.ts";
 
@@ -25,20 +26,20 @@ export function frame(message: Held): string {
 
 /** The human's word: an instruction of the user's. */
 function humanFrame(message: Held): string {
-  const { from_peer_name, to_peer_name, text, attachments } = message;
+  const { from_peer_name, to_peer_name, text } = message;
   return [
     `[mesh] @${from_peer_name} → @${to_peer_name}: ${printable(text)}`,
-    ...attachments.map((one) => printable(toTag(one))),
+    ...tags(message),
     message.kind === "ask" ? hint(message) : `[mesh ${proofId(message)}]`,
   ].join("\n");
 }
 
 /**
- * A peer's word: data, escaped, between tags that no text can forge or close. What it attached
- * stands within them, as a file's name is its word, too.
+ * A peer's word: data, escaped, between tags that no text can forge or close. What it attached and
+ * the options that it gives stand within them, as these are its word, too.
  */
 function peerFrame(message: Held): string {
-  const { kind, circle, text, attachments, voice, from_peer_name } = message;
+  const { kind, circle, text, voice, from_peer_name } = message;
   const said = attributes({
     type: kind,
     id: proofId(message),
@@ -48,17 +49,37 @@ function peerFrame(message: Held): string {
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,
   });
-  const files = attachments.map((one) => `\n${printable(toTag(one))}`);
-  const body = escapeMarkup(printable(text)) + files.join("");
+  const body = [escapeMarkup(printable(text)), ...tags(message)].join("\n");
   const lines = [`[mesh] <peer-message ${said}>${body}</peer-message>`];
   if (kind === "ask") lines.push(hint(message));
   return lines.join("\n");
 }
 
+/** How long a message is to read, with what it carries beside its text. */
+export function lengthOf(message: Held): number {
+  return tags(message).reduce((sum, { length }) => sum + length, message.text.length);
+}
+
+/** What a message carries beside its text, a line each: its files, and what its question says. */
+function tags(message: Held): string[] {
+  const question = questionOf(message);
+  const asked = question ? toQuestionTags(question, message.text) : [];
+  return [...message.attachments.map(toTag), ...asked].map(printable);
+}
+
+function questionOf({ kind, question }: Held): Question | undefined {
+  return kind === "ask" && question ? Question.safeParse(question).data : undefined;
+}
+
 /** One line, under 200 characters, that says how to answer. */
-function hint({ correlation_id }: Held): string {
-  return `[mesh] Answer with the mesh tool ack(correlation_id="${correlation_id}", message=…), or ` +
-    `decline; in a shell: mesh ack ${correlation_id} "…"; mesh show ${correlation_id}`;
+function hint(message: Held): string {
+  const { correlation_id: id } = message;
+  if (questionOf(message)?.kind === "choice") {
+    return `[mesh] Answer with one of the ids: mesh tool answer(correlation_id="${id}", ` +
+      `option_id=…), or decline; in a shell: mesh answer ${id} --option O; mesh show ${id}`;
+  }
+  return `[mesh] Answer with the mesh tool ack(correlation_id="${id}", message=…), or ` +
+    `decline; in a shell: mesh ack ${id} "…"; mesh show ${id}`;
 }
 
 function attributes(of: Record<string, string | null>): string {

@@ -2,22 +2,12 @@
 
 import { z } from "zod";
 import { type Call, Refused, type Wire } from "kit/client.ts";
-import { escapeMarkup } from "kit/text.ts";
-import { getAsk, waitAsk } from "../asks/contract.ts";
-import { toTag } from "../attachments/contract.ts";
-import { getPeer } from "../peers/contract.ts";
-import type { McpCaller } from "./identify.ts";
-
-const maybe = z.string().nullable();
-
-/** A file as a model needs to know it. */
-const Attached = z.object({
-  id: z.string(),
-  filename: z.string(),
-  size: z.number(),
-  content_type: z.string(),
-  path: z.string(),
-});
+import { getAsk, waitAsk } from "../../../asks/contract.ts";
+import { toTag } from "../../../attachments/contract.ts";
+import { getPeer } from "../../../peers/contract.ts";
+import type { McpCaller } from "../../identify.ts";
+import { Attached, maybe } from "../fields.ts";
+import { printable, quote } from "../quoting.ts";
 
 /** What an ask has come to. While it is `pending`, all the rest is null. */
 export const Ending = {
@@ -52,29 +42,33 @@ export function toEnding(resolution: Resolution): Ending {
   return { ...ending, reply_attachments };
 }
 
+/** What is told of an end, wherever it was read. */
+type Told = Pick<
+  Resolution,
+  "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
+>;
+
 /** The human's word is an instruction; a peer's is data between tags that hold (contract 5). */
 export async function tellEnding(
-  resolution: Resolution,
+  end: Told,
   { caller, call }: { caller: McpCaller; call: Call },
 ): Promise<string> {
-  const { correlation_id, outcome, responder, reply_attachments } = resolution;
-  const files = reply_attachments.map((one) => `\n${printable(toTag(one))}`).join("");
-  const reply = printable(resolution.reply ?? "");
+  const { correlation_id, outcome, responder, reply_attachments } = end;
+  const files = reply_attachments.map(toTag);
+  const reply = end.reply ?? "";
   const who = responder ?? "nobody";
   const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
-  if (!reply && !files) return `${head} It holds no text.`;
-  if (await isHumansWord(resolution, call)) {
-    return `${head}\n[mesh] @${who} → @${caller.name}: ${reply}${files}`;
+  if (!reply && files.length === 0) return `${head} It holds no text.`;
+  if (await isHumansWord(end, call)) {
+    const said = [`[mesh] @${who} → @${caller.name}: ${reply}`, ...files];
+    return `${head}\n${printable(said.join("\n"))}`;
   }
-  const said = `type="ack" re="${correlation_id}" from="@${escape(who)}" outcome="${outcome}"`;
-  return `${head}\n<peer-message ${said}>${escape(reply)}${files}</peer-message>`;
+  const of = { type: "ack", re: correlation_id, from: `@${who}`, outcome };
+  return `${head}\n${quote(of, reply, files)}`;
 }
 
 /** Whether the one who was asked is the human, and answered. */
-async function isHumansWord(
-  { correlation_id, responder }: Resolution,
-  call: Call,
-): Promise<boolean> {
+async function isHumansWord({ correlation_id, responder }: Told, call: Call): Promise<boolean> {
   if (responder === null) return false;
   try {
     const { to_peer_id, to_peer_name } = await call(getAsk, { params: { id: correlation_id } });
@@ -85,13 +79,4 @@ async function isHumansWord(
     if (fault instanceof Refused) return false;
     throw fault;
   }
-}
-
-/** Without what could steer a terminal: C0, C1 and ESC; the data has the text as it was. */
-function printable(text: string): string {
-  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
-}
-
-function escape(text: string): string {
-  return escapeMarkup(text).replaceAll('"', "&quot;");
 }

@@ -1,0 +1,20 @@
+/** The tools for agents (contract 6), in the order in which a model reads them. */
+
+import type { Tool } from "../tool.ts";
+import { ANSWERING_TOOLS } from "./asks/answering.ts";
+import { ASKING_TOOLS } from "./asks/asking.ts";
+import { MANY_TOOLS } from "./asks/many.ts";
+import { PENDING_TOOLS } from "./asks/pending.ts";
+import { MESSAGE_TOOLS } from "./messages.ts";
+import { NOTE_TOOLS } from "./notes.ts";
+import { PEER_TOOLS } from "./peers.ts";
+
+export const TOOLS: readonly Tool[] = [
+  ...ASKING_TOOLS,
+  ...MANY_TOOLS,
+  ...ANSWERING_TOOLS,
+  ...PENDING_TOOLS,
+  ...NOTE_TOOLS,
+  ...PEER_TOOLS,
+  ...MESSAGE_TOOLS,
+];
