@@ -275,4 +275,9 @@ export const migrations: readonly string[] = [
     seen_at integer not null
   ) strict, without rowid;
   `,
+  // Whether the reply was the human's own word: a wait is told it as a push is.
+  `
+  alter table messages add column reply_voice text
+    check (reply_voice in ('peer', 'human', 'unverified'));
+  `,
 ];

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
 import { escapeMarkup } from "kit/text.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
-import { DeliveryState } from "../delivery/contract.ts";
+import { DeliveryState, Voice } from "../delivery/contract.ts";
 import { foldNamedAskKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
@@ -101,6 +101,8 @@ export const Ask = z.object({
   close_reason: CloseReasons.nullable(),
   outcome: Outcome.nullable(),
   reply: maybe,
+  /** Who speaks in the reply; null where nobody does. */
+  reply_voice: Voice.nullable(),
   reply_attachments: Attachments,
   responder: maybe,
   created_at: Instant,

@@ -81,9 +81,11 @@ export class Endings {
     const outcome = known.outcome ?? answer?.outcome ?? meant;
     const at = clock.now();
     const state = askMachine.step(ask.state, on);
+    const voice = this.#voiceOf({ ...ask, responder }, "asker", known.proven_human ?? false);
     const settled: Ask = {
       ...ask,
       ...{ state, close_reason, outcome, reply, answer, responder },
+      reply_voice: responder === null ? null : voice,
       reply_attachments: attachments,
       status: "resolved",
       closed_at: at,

@@ -24,8 +24,7 @@ const RESOLVED = {
 const ASKED = {
   "POST /ask": () => OPENED,
   "POST /asks/ask-1/wait": () => RESOLVED,
-  "GET /asks/ask-1": () => ({ to_peer_id: "peer-web", to_peer_name: "web" }),
-  "GET /peers/peer-web": () => CARD,
+  "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };
 
 for (const generation of GENERATIONS) {
@@ -178,7 +177,7 @@ Deno.test("an ask that waits is pulled, and brings the reply as quoted data", as
 });
 
 Deno.test("the human's reply is an instruction, not quoted data", async () => {
-  const { fetch } = house({ ...ASKED, "GET /peers/peer-web": () => ({ ...CARD, role: "human" }) });
+  const { fetch } = house({ ...ASKED, "GET /asks/ask-1": () => ({ reply_voice: "human" }) });
   await using at = await connect(fetch);
   const { text } = await at.call("wait_on_ack", { correlation_id: "ask-1" });
   assert.ok(text.endsWith("\n[mesh] @web → @api: Use <b>&amp;</b>"), text);
@@ -189,7 +188,6 @@ Deno.test("a long reply comes whole", async () => {
   const { fetch } = house({
     ...ASKED,
     "POST /asks/ask-1/wait": () => ({ ...RESOLVED, reply }),
-    "GET /peers/peer-web": () => refused(404, { error: "unknown_peer", detail: "Gone" }),
   });
   await using at = await connect(fetch);
   const { text, data } = await at.call("wait_on_ack", { correlation_id: "ask-1" });

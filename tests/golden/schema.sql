@@ -1,4 +1,4 @@
--- The daemon's tables after 7 migration(s).
+-- The daemon's tables after 8 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -135,7 +135,8 @@ CREATE TABLE messages (
   closed_at integer,
 
   under_way integer generated always as
-    (state = 'attempting' or (state = 'sent' and repeatable)) virtual) strict;
+    (state = 'attempting' or (state = 'sent' and repeatable)) virtual, reply_voice text
+  check (reply_voice in ('peer', 'human', 'unverified'))) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 

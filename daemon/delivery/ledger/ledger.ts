@@ -355,14 +355,15 @@ export function asks(
 export function closeAsk(db: Database, closed: Ask, at: number): void {
   db.run(
     `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
-       reply = :reply, reply_attachments = :reply_attachments, answer = :answer,
-       responder = :responder, closed_at = :at
+       reply = :reply, reply_voice = :reply_voice, reply_attachments = :reply_attachments,
+       answer = :answer, responder = :responder, closed_at = :at
      where ${BY_ID}`,
     {
       ...byId(closed.correlation_id),
       close_reason: closed.close_reason,
       outcome: closed.outcome,
       reply: closed.reply,
+      reply_voice: closed.reply_voice,
       reply_attachments: JSON.stringify(toWire(closed.reply_attachments)),
       answer: closed.answer && JSON.stringify(closed.answer),
       responder: closed.responder,

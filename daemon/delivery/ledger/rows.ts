@@ -18,8 +18,8 @@ export const ASK =
   `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
-  close_reason, outcome, reply, coalesce(reply_attachments, '[]') as reply_attachments, responder,
-  created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
+  close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
+  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
   from messages`;
 
 /**

@@ -1,10 +1,9 @@
 /** How the end of an ask is told to the one who asked: in words for a model, and as data. */
 
 import { z } from "zod";
-import { type Call, Refused, type Wire } from "kit/client.ts";
+import { type Call, type Wire } from "kit/client.ts";
 import { getAsk, waitAsk } from "../../../asks/contract.ts";
 import { toTag } from "../../../attachments/contract.ts";
-import { getPeer } from "../../../peers/contract.ts";
 import type { McpCaller } from "../../identify.ts";
 import { Attached, maybe } from "../fields.ts";
 import { printable, quote } from "../quoting.ts";
@@ -59,24 +58,12 @@ export async function tellEnding(
   const who = responder ?? "nobody";
   const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
   if (!reply && files.length === 0) return `${head} It holds no text.`;
-  if (await isHumansWord(end, call)) {
+  const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
+  if (reply_voice === "human") {
     const said = [`[mesh] @${who} → @${caller.name}: ${reply}`, ...files];
     return `${head}\n${printable(said.join("\n"))}`;
   }
-  const of = { type: "ack", re: correlation_id, from: `@${who}`, outcome };
+  const unverified = reply_voice === "unverified" && { unverified: "true" };
+  const of = { type: "ack", re: correlation_id, from: `@${who}`, outcome, ...unverified };
   return `${head}\n${quote(of, reply, files)}`;
-}
-
-/** Whether the one who was asked is the human, and answered. */
-async function isHumansWord({ correlation_id, responder }: Told, call: Call): Promise<boolean> {
-  if (responder === null) return false;
-  try {
-    const { to_peer_id, to_peer_name } = await call(getAsk, { params: { id: correlation_id } });
-    const { role } = await call(getPeer, { params: { id: to_peer_id }, query: {} });
-    return role === "human" && responder === to_peer_name;
-  } catch (fault) {
-    // A peer that was closed since has no record any more; the human always has one.
-    if (fault instanceof Refused) return false;
-    throw fault;
-  }
 }
