@@ -7,11 +7,10 @@ import { Asks } from "./asks/asks.ts";
 import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
-import { Courier } from "./delivery/ladder/courier.ts";
+import { Courier, toParcel } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { Messages } from "./delivery/messages/messages.ts";
-import { frame } from "./delivery/ladder/framing.ts";
 import { pendingOfAll, threads } from "./delivery/ledger/asks/threads.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
 import { Limits } from "./delivery/limits/limits.ts";
@@ -286,7 +285,7 @@ export function openAgents(house: Daemon): Agents {
       observed: (peer_id, turn_state) => house.peers.observed(peer_id, turn_state),
     },
     delivery: house.delivery,
-    frame,
+    parcel: toParcel,
   });
 }
 

@@ -11,6 +11,7 @@ import {
   type Turn,
 } from "../peers/contract.ts";
 import type { Adapter, Addressee, HookReport, Hooks, Parcel, Rung } from "./contract.ts";
+import { shortened } from "./pane.ts";
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -45,7 +46,7 @@ export interface AgentsNeeds {
     nameUnproved(peer_id: string, limit: number): Held[];
     settle(delivery_ids: readonly string[], status: "seen"): void;
   };
-  frame(message: Held): string;
+  parcel(message: Held): Pick<Parcel, "framed" | "proof_id">;
 }
 
 export class Agents {
@@ -143,7 +144,10 @@ export class Agents {
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
     const handed = this.#needs.delivery.handOver(peer_id, limits);
     const unproved = this.#needs.delivery.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
-    const lines = handed.map((message) => this.#needs.frame(message));
+    const lines = handed.map((message) => {
+      const { framed, proof_id } = this.#needs.parcel(message);
+      return shortened(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
+    });
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
       lines.push(

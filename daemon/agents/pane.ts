@@ -311,7 +311,11 @@ function typedText({ framed, proof_id }: Parcel, screen: Screen): string | undef
 }
 
 /** The head of a long text, its frame closed again, and where the rest is to be had. */
-function shortened(text: string, proof_id: string, { bytes_max, newlines }: Screen): string {
+export function shortened(
+  text: string,
+  proof_id: string,
+  { bytes_max, newlines }: Pick<Screen, "bytes_max" | "newlines">,
+): string {
   const encoder = new TextEncoder();
   if (encoder.encode(text).length <= bytes_max) return text;
   const frame_end = text.startsWith("[mesh] <peer-message ") ? "</peer-message>" : "";

@@ -184,7 +184,10 @@ export class Delivery {
     return db.transact(() => {
       let bytes = 0;
       const waiting = this.#free(peer_id, limits.messages);
-      const fitting = waiting.filter((message) => (bytes += lengthOf(message)) <= limits.bytes);
+      // The first goes in any case: cut, it says where the whole is to be had.
+      const fitting = waiting.filter((message, at) =>
+        (bytes += lengthOf(message)) <= limits.bytes || at === 0
+      );
       return fitting.map((message) =>
         this.#steps.written(this.#steps.attempted(message, "hook", false))
       );

@@ -78,11 +78,14 @@ Deno.test("only the human's own voice is framed as an instruction [c5.human] [c2
   assert.doesNotMatch(frame({ ...said, voice: "peer" }), /unverified/);
 });
 
-Deno.test("a prompt that holds a frame proves it by its id, however it was wrapped", async () => {
+/** Quoted by a peer, or followed up on: no proof of that one. */
+const OTHER = "ask-0123456789ab";
+
+Deno.test("a prompt that holds a frame proves it by its own id, however it was wrapped", async () => {
   const held = await waiting();
   fc.assert(
     fc.property(fc.constantFrom(...held), anyText, fc.nat(), (message, text, at) => {
-      const framed = frame({ ...message, text: text.replaceAll(/[a-z]+-[0-9a-f]{12}/g, "") });
+      const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });
       const id = proofId(message);
       const cut = framed.indexOf(id) + id.length + 1 + at % 40;
       const wrapped = `${framed.slice(0, cut)}\n  ${framed.slice(cut)}`;

@@ -89,8 +89,12 @@ function attributes(of: Record<string, string | null>): string {
     .join(" ");
 }
 
+/** A peer's message and its own id. All other ids in it are what it is about, or its words. */
+const SAID = /<peer-message [^>]*?id="([a-z]+-[0-9a-f]{12})"[^>]*>[^]*?(?:<\/peer-message>|$)/g;
+
 /** The ids of messages that a prompt carries in our own frames: what it proves seen. */
 export function idsIn(prompt: string): string[] {
-  const ids = prompt.match(/\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g) ?? [];
-  return prompt.includes("[mesh") ? [...new Set(ids)] : [];
+  if (!prompt.includes("[mesh")) return [];
+  const frames = prompt.replaceAll(SAID, "$1");
+  return [...new Set(frames.match(/\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g) ?? [])];
 }
