@@ -18,6 +18,8 @@ export interface Contract {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** Refuses what the text of a JSON body shows, and its value does not: a key that comes twice. */
+  readonly inspect?: (text: string) => void;
   /** The media type of a body that is not JSON. */
   readonly takes?: string;
   readonly returns: z.ZodType;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
-import { foldNamedAskKeys } from "./keys.ts";
+import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
 
@@ -26,14 +26,15 @@ export const Outcome = z.enum([
 export type Outcome = z.infer<typeof Outcome>;
 
 export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
+/** Every field is there once it is asked, null where it was not said (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
-  prompt: z.string().optional(),
+  prompt: maybe.default(null),
   options: z.array(Option).max(50).default([]),
-  scope: z.string().max(255).optional(),
-  timeout_seconds: z.number().nonnegative().optional(),
-  blocking: z.boolean().optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  scope: z.string().max(255).nullable().default(null),
+  timeout_seconds: z.number().nonnegative().nullable().default(null),
+  blocking: z.boolean().default(false),
+  metadata: z.record(z.string(), z.unknown()).nullable().default(null),
 });
 export type Question = z.output<typeof Question>;
 
@@ -107,6 +108,7 @@ export const openAsk = contract({
   summary: "Ask a peer a question that needs a reply",
   who: "peer",
   once: true,
+  inspect: refuseRepeatedKeys,
   body: z.preprocess(
     foldNamedAskKeys,
     z.object({
@@ -132,6 +134,7 @@ export const openAsk = contract({
   fails: [
     "no_target",
     "unknown_key",
+    "repeated_key",
     "service_excluded",
     "router_unavailable",
     "shutting_down",
@@ -202,7 +205,8 @@ export const ackAsk = contract({
   who: "peer",
   body: z.object({
     correlation_id: z.string(),
-    message: Text.optional(),
+    /** An empty one is none: a bare ack. */
+    message: z.literal("").transform(() => undefined).or(Text).optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),

@@ -6,7 +6,7 @@ import type { Attachments } from "../../attachments/contract.ts";
 import type { Address } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
-import type { Ask, Question } from "../contract.ts";
+import { type Ask, Question } from "../contract.ts";
 import type { HumanDoor, Post } from "../endings.ts";
 
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
@@ -125,7 +125,7 @@ export class Questions {
       if (isOffline(to)) return { to, id: undefined };
       const { ticket } = this.#needs.asks.open({
         ...{ from_peer, to_peer: to.peer_id, text, circle },
-        question: { kind: "text", options: [], scope: "query", timeout_seconds },
+        question: Question.parse({ kind: "text", prompt: text, scope: "query", timeout_seconds }),
         reply_delivery: "pull",
       }, line);
       const id = ticket?.message.correlation_id ?? "";
@@ -194,7 +194,7 @@ export class Questions {
       ...{ prompt, options, scope },
       timeout_seconds: Math.min(timeout_seconds, this.#needs.hold_ms_max / 1000),
       blocking: true,
-      ...(metadata && { metadata }),
+      metadata: metadata ?? null,
     };
   }
 
