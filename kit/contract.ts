@@ -53,13 +53,16 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
-/** What is said: 1 to 262,144 bytes of UTF-8. */
-export const Text = z.string().min(1).refine(
-  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
-  `Longer than ${TEXT_BYTES_MAX} bytes`,
-).refine(
+/** What can be shown to an agent, and stored as it is. */
+export const Shown = z.string().refine(
   (text) => !text.includes("\0") && text.isWellFormed(),
   "A NUL or a lone surrogate, which no agent can be shown",
+);
+
+/** What is said: 1 to 262,144 bytes of UTF-8. */
+export const Text = Shown.min(1).refine(
+  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
+  `Longer than ${TEXT_BYTES_MAX} bytes`,
 );
 
 /** Names of peers and circles (contract 1). */

@@ -321,7 +321,9 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
+  /** An id is the asker's own for ever, even when its peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
+    if (asker === ask.from_peer_id) return;
     const sender = this.#needs.directory.sender(asker);
     const same = ask.from_peer_id === null
       ? sender.name === ask.from_peer_name || asker === ask.from_peer_name

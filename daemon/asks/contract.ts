@@ -1,7 +1,7 @@
 /** What the world may say about asks: questions that want replies. */
 
 import { z } from "zod";
-import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { contract, Instant, Name, QueryNumber, Shown, Text } from "kit/contract.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
@@ -25,11 +25,11 @@ export const Outcome = z.enum([
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
+export const Option = z.object({ id: Shown.min(1).max(255), title: Shown.max(1000) });
 /** Every field is there once it is asked, null where it was not said (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
-  prompt: maybe.default(null),
+  prompt: Shown.nullable().default(null),
   options: z.array(Option).max(50).default([]),
   scope: z.string().max(255).nullable().default(null),
   timeout_seconds: z.number().nonnegative().nullable().default(null),
@@ -55,7 +55,7 @@ export const TypedAnswer = z.object({
 });
 export type TypedAnswer = z.output<typeof TypedAnswer>;
 
-export const Origin = z.object({ surface: z.string().max(255), ref: z.string().max(255) });
+export const Origin = z.object({ surface: Shown.max(255), ref: Shown.max(255) });
 export const ReplyDelivery = z.enum(["push", "pull"]);
 
 /** The ask record (contract 2). `status` is derived from `state`. */
@@ -90,7 +90,8 @@ export const Ask = z.object({
 export type Ask = z.output<typeof Ask>;
 
 /** A sender: a peer by id or name, or whoever it says it is. */
-export const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
+export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
+  .regex(/\S/, "A name, not blank");
 
 const given = {
   from_peer: Sender,
@@ -245,7 +246,7 @@ export const cancelAsk = contract({
   summary: "Take an ask back; the asker only",
   who: "peer",
   params: byId,
-  body: z.object({ peer_id: z.string(), reason: z.string().max(4096).optional() }),
+  body: z.object({ peer_id: z.string(), reason: Shown.max(4096).optional() }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
   fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });

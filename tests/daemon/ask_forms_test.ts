@@ -82,3 +82,41 @@ Deno.test("an endpoint may call its pick as the candidates do, or as an ask does
     assert.equal(EndpointAnswer.safeParse(said).success, false);
   }
 });
+
+Deno.test("names and words that cannot be shown, or are blank, are refused with their path", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const correlation_id = await ask(w, "ada", "bob");
+  const fine = { from_peer: "ada", to_peer: "bob", text: "Hi" };
+  const choice = { kind: "choice", prompt: "Which?", options: [{ id: "a", title: "Apples" }] };
+  const cases = [
+    ["/ask", { ...fine, from_peer: "a\udc00" }, "from_peer"],
+    ["/ask", { ...fine, from_peer: " \u00a0 " }, "from_peer"],
+    ["/ask", { ...fine, origin: { surface: "\0", ref: "1" } }, "origin.surface"],
+    ["/ask", { ...fine, question: { ...choice, prompt: "\ud800" } }, "question.prompt"],
+    [
+      "/ask",
+      { ...fine, question: { ...choice, options: [{ id: "\0", title: "" }] } },
+      "question.options.0.id",
+    ],
+    [`/asks/${correlation_id}/cancel`, { peer_id: "ada", reason: "\0" }, "reason"],
+  ] as const;
+  for (const [path, body, at] of cases) {
+    const { status, error, issues } = await post(w, path, body);
+    assert.deepEqual([status, error, issues[0].path], [422, "invalid_request", at]);
+  }
+});
+
+Deno.test("the asks of a peer that was removed stay its own: listed, and waited for", async () => {
+  await using w = world();
+  const { peer_id } = await enter(w, "ada");
+  await enter(w, "bob");
+  const correlation_id = await ask(w, "ada", "bob");
+  await post(w, "/ack", { correlation_id, message: "Yes" });
+  await w.fetch("/peers/ada", { method: "DELETE" });
+  const { asks } = await get(w, `/asks?peer_id=${peer_id}`);
+  assert.deepEqual(asks.map((one: { reply: string }) => one.reply), ["Yes"]);
+  const ended = await post(w, `/asks/${correlation_id}/wait`, { peer_id });
+  assert.deepEqual([ended.status, ended.reply], ["resolved", "Yes"]);
+  assert.equal((await get(w, "/asks?peer_id=peer-000000000000")).status, 404);
+});
