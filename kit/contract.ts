@@ -59,11 +59,14 @@ export const Shown = z.string().refine(
   "A NUL or a lone surrogate, which no agent can be shown",
 );
 
-/** What is said: 1 to 262,144 bytes of UTF-8. */
-export const Text = Shown.min(1).refine(
+/** What may be said, and may be nothing: at most 262,144 bytes of UTF-8. */
+export const TextOrNone = Shown.refine(
   (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
   `Longer than ${TEXT_BYTES_MAX} bytes`,
 );
+
+/** What is said: 1 to 262,144 bytes of UTF-8. */
+export const Text = TextOrNone.min(1);
 
 /** Names of peers and circles (contract 1). */
 export const Name = z.string().regex(

@@ -146,7 +146,7 @@ export class Asks {
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
   ack(
-    { correlation_id, message, attachments: ids = [], from_peer }: AckAsk,
+    { correlation_id, message = "", attachments: ids = [], from_peer }: AckAsk,
     manner: Manner,
   ): CloseReason {
     const { db } = this.#ground;
@@ -154,12 +154,12 @@ export class Asks {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") {
-        if (message === undefined && ids.length === 0) return ask.close_reason ?? "ack";
+        if (message === "" && ids.length === 0) return ask.close_reason ?? "ack";
         throw closed(ask);
       }
       const attachments = this.#needs.attach(ids);
       const by = { responder, ...manner, attachments };
-      if (message === undefined) {
+      if (message === "") {
         return this.#endings.settle(ask, ids.length === 0 ? "ack" : "ack_with_msg", by);
       }
       if (ask.question?.kind === "choice") {

@@ -1,7 +1,7 @@
 /** What the world may say about asks: questions that want replies. */
 
 import { z } from "zod";
-import { contract, Instant, Name, QueryNumber, Shown, Text } from "kit/contract.ts";
+import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState } from "../delivery/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
@@ -207,7 +207,7 @@ export const ackAsk = contract({
   body: z.object({
     correlation_id: z.string(),
     /** An empty one is none: a bare ack. */
-    message: z.literal("").transform(() => undefined).or(Text).optional(),
+    message: TextOrNone.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),

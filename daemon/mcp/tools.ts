@@ -1,7 +1,7 @@
 /** The tools for agents (contract 6): what each is for, what it takes and tells, and its verb. */
 
 import { z } from "zod";
-import { IdempotencyKey, Name, Text } from "kit/contract.ts";
+import { IdempotencyKey, Name, Text, TextOrNone } from "kit/contract.ts";
 import type { Wire } from "kit/client.ts";
 import {
   ackAsk,
@@ -128,7 +128,7 @@ const ack = tool({
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, or to refuse (decline).",
   hints: SAYS,
-  input: z.object({ correlation_id, message: Text.optional(), attachments }),
+  input: z.object({ correlation_id, message: TextOrNone.optional(), attachments }),
   output: z.object({ ok: z.literal(true), correlation_id: z.string(), close_reason: z.string() }),
   async run({ correlation_id, message, attachments }, { caller, call, signal }) {
     const body = { correlation_id, message, attachments, from_peer: speakerOf(caller) };
