@@ -48,7 +48,6 @@ export function routesOf(daemon: Daemon): Route[] {
       senderOf,
       stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
-      findId: (argument) => directory.find(argument).peer_id,
       everKnown: (argument) => peerRows.address(ground.db, argument) ?? directory.find(argument),
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       router: daemon.router,

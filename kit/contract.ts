@@ -18,6 +18,8 @@ export interface Contract {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** Refuses what the text of a JSON body shows, and its value does not: a key that comes twice. */
+  readonly inspect?: (text: string) => void;
   /** The media type of a body that is not JSON. */
   readonly takes?: string;
   readonly returns: z.ZodType;
@@ -51,14 +53,20 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
-/** What is said: 1 to 262,144 bytes of UTF-8. */
-export const Text = z.string().min(1).refine(
-  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
-  `Longer than ${TEXT_BYTES_MAX} bytes`,
-).refine(
+/** What can be shown to an agent, and stored as it is. */
+export const Shown = z.string().refine(
   (text) => !text.includes("\0") && text.isWellFormed(),
   "A NUL or a lone surrogate, which no agent can be shown",
 );
+
+/** What may be said, and may be nothing: at most 262,144 bytes of UTF-8. */
+export const TextOrNone = Shown.refine(
+  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
+  `Longer than ${TEXT_BYTES_MAX} bytes`,
+);
+
+/** What is said: 1 to 262,144 bytes of UTF-8. */
+export const Text = TextOrNone.min(1);
 
 /** Names of peers and circles (contract 1). */
 export const Name = z.string().regex(

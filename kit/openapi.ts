@@ -95,9 +95,10 @@ function refusals({ params, query, body, once, fails = [] }: Contract): Record<s
   }
   const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
   return Object.fromEntries(
-    [...codes].map((
-      [status, of],
-    ) => [status, { description: of.map(saidOf).toSorted().join(", "), content }]),
+    [...codes].map(([status, of]) => {
+      const said = new Set(of.map(saidOf));
+      return [status, { description: [...said].toSorted().join(", "), content }];
+    }),
   );
 }
 

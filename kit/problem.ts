@@ -44,7 +44,7 @@ export const PROBLEMS = {
   unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: z.string() }),
   ambiguous_peer:       refusal(409, `"{peer}" names more than one peer`, "use the peer_id, or name the circle", { peer: z.string(), candidates: z.array(Candidate) }),
   peer_retired:         refusal(409, "{peer_id} is retired", "register anew, without this peer_id", { peer_id: id }),
-  peer_not_addressable: refusal(409, "{peer_id} takes no messages", "ask its parent instead", { peer_id: id, parent_peer_id: id.nullable() }),
+  peer_not_addressable: refusal(409, "{peer_id} takes no messages", "it only sends; ask its parent, or another peer", { peer_id: id, parent_peer_id: id.nullable() }),
   to_self:              refusal(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
   identity_not_proven:  refusal(409, "{peer_id} is live, and nothing proves that you are it", "send its birth_certificate or its agent_pid", { peer_id: id }),
   human_exists:         refusal(409, "There is a human already: {peer_id}", "one daemon serves one human", { peer_id: id }),
@@ -56,6 +56,7 @@ export const PROBLEMS = {
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
   unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),
+  repeated_key:         refusal(400, `"{key}" comes twice: the case of a key does not matter`, "send it once", { key: z.string() }, "unknown_key"),
   service_excluded:     refusal(403, `"{peer}" is a {role}, which no strategy delivers to`, "name another fallback_to, or set routing.allow_service_targets", { peer: z.string(), role: z.string() }),
   router_unavailable:   refusal(503, "No recipient was found by {arm}: {reason}", "name one in to_peer, or one to fall back on in fallback_to", { arm: z.string(), reason: z.string() }),
   unknown_ask:          refusal(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),

@@ -132,7 +132,7 @@ async function readRequest<C extends Contract>(
   caller: Caller,
 ): Promise<Asked<C>> {
   const request = context.req.raw;
-  const body = contract.body && read(contract.body, await readJson(request));
+  const body = contract.body && read(contract.body, await readJson(request, contract.inspect));
   return {
     params: contract.params && read(contract.params, context.req.param()),
     query: contract.query && read(contract.query, context.req.query()),
@@ -238,9 +238,15 @@ function read(schema: z.ZodType, value: unknown): unknown {
 }
 
 /** An empty body is `{}`; its type does not matter (contract 1). */
-async function readJson(request: Request): Promise<unknown> {
+async function readJson(request: Request, inspect?: Contract["inspect"]): Promise<unknown> {
   const text = await readBody(request, BODY_BYTES_MAX);
   if (text.trim() === "") return {};
+  const value = parseJson(text);
+  inspect?.(text);
+  return value;
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (fault) {

@@ -146,7 +146,7 @@ export class Asks {
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
   ack(
-    { correlation_id, message, attachments: ids = [], from_peer }: AckAsk,
+    { correlation_id, message = "", attachments: ids = [], from_peer }: AckAsk,
     manner: Manner,
   ): CloseReason {
     const { db } = this.#ground;
@@ -154,12 +154,12 @@ export class Asks {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") {
-        if (message === undefined && ids.length === 0) return ask.close_reason ?? "ack";
+        if (message === "" && ids.length === 0) return ask.close_reason ?? "ack";
         throw closed(ask);
       }
       const attachments = this.#needs.attach(ids);
       const by = { responder, ...manner, attachments };
-      if (message === undefined) {
+      if (message === "") {
         return this.#endings.settle(ask, ids.length === 0 ? "ack" : "ack_with_msg", by);
       }
       if (ask.question?.kind === "choice") {
@@ -321,7 +321,9 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
+  /** An id is the asker's own for ever, even when its peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
+    if (asker === ask.from_peer_id) return;
     const sender = this.#needs.directory.sender(asker);
     const same = ask.from_peer_id === null
       ? sender.name === ask.from_peer_name || asker === ask.from_peer_name

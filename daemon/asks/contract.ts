@@ -1,11 +1,11 @@
 /** What the world may say about asks: questions that want replies. */
 
 import { z } from "zod";
-import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
+import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
 import { escapeMarkup } from "kit/text.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { DeliveryState, Voice } from "../delivery/contract.ts";
-import { foldNamedAskKeys } from "./keys.ts";
+import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
 
@@ -26,15 +26,16 @@ export const Outcome = z.enum([
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-export const Option = z.object({ id: z.string().min(1).max(255), title: z.string().max(1000) });
+export const Option = z.object({ id: Shown.min(1).max(255), title: Shown.max(1000) });
+/** Every field is there once it is asked, null where it was not said (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
-  prompt: z.string().optional(),
+  prompt: Shown.nullable().default(null),
   options: z.array(Option).max(50).default([]),
-  scope: z.string().max(255).optional(),
-  timeout_seconds: z.number().nonnegative().optional(),
-  blocking: z.boolean().optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  scope: z.string().max(255).nullable().default(null),
+  timeout_seconds: z.number().nonnegative().nullable().default(null),
+  blocking: z.boolean().default(false),
+  metadata: z.record(z.string(), z.unknown()).nullable().default(null),
 });
 export type Question = z.output<typeof Question>;
 
@@ -76,7 +77,7 @@ export const TypedAnswer = z.object({
 });
 export type TypedAnswer = z.output<typeof TypedAnswer>;
 
-export const Origin = z.object({ surface: z.string().max(255), ref: z.string().max(255) });
+export const Origin = z.object({ surface: Shown.max(255), ref: Shown.max(255) });
 export const ReplyDelivery = z.enum(["push", "pull"]);
 
 /** The ask record (contract 2). `status` is derived from `state`. */
@@ -113,7 +114,8 @@ export const Ask = z.object({
 export type Ask = z.output<typeof Ask>;
 
 /** A sender: a peer by id or name, or whoever it says it is. */
-export const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
+export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
+  .regex(/\S/, "A name, not blank");
 
 const given = {
   from_peer: Sender,
@@ -131,6 +133,7 @@ export const openAsk = contract({
   summary: "Ask a peer a question that needs a reply",
   who: "peer",
   once: true,
+  inspect: refuseRepeatedKeys,
   body: z.preprocess(
     foldNamedAskKeys,
     z.object({
@@ -156,6 +159,7 @@ export const openAsk = contract({
   fails: [
     "no_target",
     "unknown_key",
+    "repeated_key",
     "service_excluded",
     "router_unavailable",
     "shutting_down",
@@ -226,7 +230,8 @@ export const ackAsk = contract({
   who: "peer",
   body: z.object({
     correlation_id: z.string(),
-    message: Text.optional(),
+    /** An empty one is none: a bare ack. */
+    message: TextOrNone.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),
@@ -265,7 +270,7 @@ export const cancelAsk = contract({
   summary: "Take an ask back; the asker only",
   who: "peer",
   params: byId,
-  body: z.object({ peer_id: z.string(), reason: z.string().max(4096).optional() }),
+  body: z.object({ peer_id: z.string(), reason: Shown.max(4096).optional() }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
   fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });

@@ -9,6 +9,24 @@ export function foldNamedAskKeys(body: unknown): unknown {
   return ask;
 }
 
+/** A string, with the colon that makes it a key; or what goes in and out of a level. */
+const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}[\]]/gs;
+
+/** A key that comes twice in one spelling, which a parsed body does not show (contract 1). */
+export function refuseRepeatedKeys(text: string): void {
+  const seen = new Set<string>();
+  let level = 0;
+  for (const [token, said, colon] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") level++;
+    else if (token === "}" || token === "]") level--;
+    else if (level === 1 && colon !== undefined) {
+      const key: string = JSON.parse(`"${said}"`);
+      if (seen.has(key)) throw new Problem("repeated_key", { key });
+      seen.add(key);
+    }
+  }
+}
+
 /**
  * Folds top-level keys to lower case (contract 1, "Keys of /ask"; specification 7, routing rules).
  * Only an absent `to_peer` is none; null, empty and blank ones name a peer that is unknown.
@@ -19,7 +37,7 @@ export function foldAskKeys(body: unknown): unknown {
   const seen = new Set<string>();
   for (const [key, value] of Object.entries(body)) {
     const lower = key.toLowerCase();
-    if (seen.has(lower)) throw new Problem("unknown_key", { key, meant: lower });
+    if (seen.has(lower)) throw new Problem("repeated_key", { key });
     if (lower !== "to_peer" && lettersOf(lower) === "topeer") {
       throw new Problem("unknown_key", { key, meant: "to_peer" });
     }

@@ -24,8 +24,6 @@ export interface AskDoors {
   onPane(pane_id: string, tmux_socket: string | undefined): Known & { name: string };
   /** A peer by name, or by the id of any that ever was: the ledger outlives them. */
   everKnown(argument: string): Known;
-  /** The id of a registered peer. */
-  findId(argument: string): string;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
   /** What is known of a message now. */
@@ -73,7 +71,7 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
     route(contracts.listAsks, ({ query }) =>
       asks.page({
         state: query.state ?? null,
-        peer_id: query.peer_id === undefined ? null : doors.findId(query.peer_id),
+        peer_id: query.peer_id === undefined ? null : doors.everKnown(query.peer_id).peer_id,
         before: query.cursor ?? Number.MAX_SAFE_INTEGER,
         limit: query.limit ?? PAGE_ROWS,
       })),

@@ -89,6 +89,7 @@ Deno.test("a daemon that goes down denies what it holds, on the disk, and says s
     "denied",
     "timed_out",
   ]);
+  assert.match((await permission.answer).message, /daemon stopped/);
   await w[Symbol.asyncDispose]();
   w = at.start();
   await using _ = w;

@@ -150,7 +150,8 @@ Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", asyn
   assert.deepEqual([left.close_reason, left.outcome], ["cancelled", "timed_out"]);
   const { answer } = await query(w);
   await w.daemon.goDown();
-  assert.equal((await answer).status, "timed_out");
+  const { status, error } = await answer;
+  assert.deepEqual([status, error], ["timed_out", "The daemon stopped before an answer came"]);
   await w[Symbol.asyncDispose]();
   w = at.start();
   await using _ = w;

@@ -6,7 +6,7 @@ import type { Attachments } from "../../attachments/contract.ts";
 import type { Address } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
-import type { Ask, Question } from "../contract.ts";
+import { type Ask, Question } from "../contract.ts";
 import type { HumanDoor, Post } from "../endings.ts";
 
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
@@ -103,10 +103,11 @@ export class Questions {
   async askBlocking(body: AskBlocking, line: Line): Promise<Verdict> {
     const { db } = this.#ground;
     const ask = db.transact(() => this.#asked(body) ?? this.#open(body, line));
-    if (ask.state === "closed") return toVerdict(ask);
+    if (ask.state === "closed") return toVerdict(ask, this.#whyNot(ask));
     const held_ms = (ask.question?.timeout_seconds ?? 0) * 1000;
     const until = ask.created_at + held_ms;
-    return toVerdict(await this.#holds.end(ask.correlation_id, until, line.signal));
+    const ended = await this.#holds.end(ask.correlation_id, until, line.signal);
+    return toVerdict(ended, this.#whyNot(ended));
   }
 
   /**
@@ -125,7 +126,7 @@ export class Questions {
       if (isOffline(to)) return { to, id: undefined };
       const { ticket } = this.#needs.asks.open({
         ...{ from_peer, to_peer: to.peer_id, text, circle },
-        question: { kind: "text", options: [], scope: "query", timeout_seconds },
+        question: Question.parse({ kind: "text", prompt: text, scope: "query", timeout_seconds }),
         reply_delivery: "pull",
       }, line);
       const id = ticket?.message.correlation_id ?? "";
@@ -135,7 +136,8 @@ export class Questions {
     if (asked.id === undefined) return offline(asked.to);
     const ended = await this.#holds.end(asked.id, until, line.signal);
     const to = this.#needs.address(ended.to_peer_id);
-    return to && isOffline(to) && ended.outcome === "timed_out" ? offline(to) : toResult(ended);
+    if (to && isOffline(to) && ended.outcome === "timed_out") return offline(to);
+    return toResult(ended, this.#whyNot(ended));
   }
 
   /** After a start nobody holds a line any more. */
@@ -194,7 +196,7 @@ export class Questions {
       ...{ prompt, options, scope },
       timeout_seconds: Math.min(timeout_seconds, this.#needs.hold_ms_max / 1000),
       blocking: true,
-      ...(metadata && { metadata }),
+      metadata: metadata ?? null,
     };
   }
 
@@ -207,20 +209,25 @@ export class Questions {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
+  /** Why a question that was held has no answer. */
+  #whyNot({ close_reason }: Ask): string | null {
+    if (close_reason === "cancelled") return "The question was taken back";
+    if (close_reason !== "evicted") return null;
+    const { aborted } = this.#needs.ending;
+    return aborted ? "The daemon stopped before an answer came" : "Nobody answered in time";
+  }
+
   #refuseAtTheEnd(): void {
     if (this.#needs.ending.aborted) throw new Problem("shutting_down", {});
   }
 }
 
-/** Why a question that was held has no answer. */
-const UNANSWERED: { readonly [close_reason: string]: string } = {
-  evicted: "Nobody answered in time",
-  cancelled: "The question was taken back",
-};
-
-function toVerdict({ correlation_id, outcome, answer, reply, close_reason }: Ask): Verdict {
+function toVerdict(
+  { correlation_id, outcome, answer, reply }: Ask,
+  why_not: string | null,
+): Verdict {
   const said = answer ? answer.message ?? (answer.option_id === null ? answer.text : null) : reply;
-  const message = said ?? UNANSWERED[close_reason ?? ""] ?? null;
+  const message = said ?? why_not;
   return {
     correlation_id,
     outcome: outcome ?? "failed",
@@ -238,7 +245,7 @@ function offline({ name }: Address): QueryResult {
   return { text: null, error: `${name} is offline`, status: "offline" };
 }
 
-function toResult(ask: Ask): QueryResult {
+function toResult(ask: Ask, why_not: string | null): QueryResult {
   const { outcome, reply, answer, close_reason, to_peer_name } = ask;
   const none = (status: QueryResult["status"], error: string | null): QueryResult => {
     return { text: null, error, status };
@@ -248,7 +255,7 @@ function toResult(ask: Ask): QueryResult {
     return { text: answer?.text ?? reply, error: null, status: "answered" };
   }
   if (outcome === "acknowledged") return none("acked", null);
-  if (outcome === "timed_out") return none("timed_out", UNANSWERED["evicted"] ?? null);
+  if (outcome === "timed_out") return none("timed_out", why_not);
   if (close_reason === "declined" || close_reason === "answered") return none("declined", reply);
   return none("closed", `The ask was closed: ${close_reason}`);
 }

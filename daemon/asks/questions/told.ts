@@ -12,7 +12,7 @@ export function sayQuestion(events: EventLog, ask: Held, { scope, kind }: Questi
     from: from_peer_name,
     to_peer_id,
     to: to_peer_name,
-    scope: scope ?? null,
+    scope,
     kind,
   });
 }

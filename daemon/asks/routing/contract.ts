@@ -52,9 +52,21 @@ export interface Candidate {
 
 const REASON_MAX = 1000;
 
-/** What the user's endpoint answers: a peer by name or id, or null, which is a refusal. */
-export const EndpointAnswer = z.object({
-  peer: z.string().min(1).max(255).nullable(),
-  confidence: z.number().min(0).max(1).default(1),
-  reason: z.string().max(REASON_MAX).nullish(),
-});
+/**
+ * What the user's endpoint answers: a peer by name or id, or null, which is a refusal. Whoever
+ * calls it `peer_id`, as the candidates do, or `to_peer`, as an ask does, is understood.
+ */
+export const EndpointAnswer = z.preprocess(
+  namePeer,
+  z.object({
+    peer: z.string().min(1).max(255).nullable(),
+    confidence: z.number().min(0).max(1).default(1),
+    reason: z.string().max(REASON_MAX).nullish(),
+  }),
+);
+
+function namePeer(said: unknown): unknown {
+  if (typeof said !== "object" || said === null || "peer" in said) return said;
+  const { peer_id, to_peer }: { peer_id?: unknown; to_peer?: unknown } = said;
+  return { ...said, peer: peer_id === undefined ? to_peer : peer_id };
+}

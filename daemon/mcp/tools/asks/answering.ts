@@ -1,7 +1,7 @@
 /** Tools that end an ask which was sent to the caller: by a reply, a typed answer, or a refusal. */
 
 import { z } from "zod";
-import { Text } from "kit/contract.ts";
+import { Text, TextOrNone } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { ackAsk, declineAsk } from "../../../asks/contract.ts";
 import { answerAsk } from "../../../asks/questions/contract.ts";
@@ -24,7 +24,7 @@ const ack = tool({
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, to choose an option (answer), or to refuse (decline).",
   hints: SAYS,
-  input: z.object({ correlation_id, message: Text.optional(), attachments }),
+  input: z.object({ correlation_id, message: TextOrNone.optional(), attachments }),
   output: z.object(Closed),
   async run({ correlation_id, message, attachments }, { caller, call, signal }) {
     const body = { correlation_id, message, attachments, from_peer: speakerOf(caller) };
