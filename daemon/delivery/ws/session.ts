@@ -51,6 +51,10 @@ export class Session {
     return this.#line.open;
   }
 
+  get buffered(): number {
+    return this.#line.buffered;
+  }
+
   /** Whether it says what it received of this kind: until then that may be sent again. */
   receipts(kind: Held["kind"]): boolean {
     const { receipts, surface } = this.identity;
