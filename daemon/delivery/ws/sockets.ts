@@ -88,8 +88,8 @@ export class Sockets {
   }
 
   /**
-   * Sends what waits, oldest first, a batch a turn and no faster than it is taken; then new messages
-   * flow straight through.
+   * Sends what waits, oldest first, a batch a turn and no faster than it is taken; then new
+   * messages flow straight through.
    */
   replay(session: Session): void {
     const { db } = this.#ground;
