@@ -41,3 +41,21 @@ Deno.test("a replay that rests for a reader that left is taken up by the next on
   await w.clock.advance(20);
   assert.deepEqual([first.of("notify").length, second.of("notify").length], [0, 1]);
 });
+
+Deno.test("a reader that is full for a moment is not cut off, and gets the rest in order", async () => {
+  await using w = world();
+  const bob = await joinWithReceipts(w, "bob");
+  await notify(w, "ada", "bob", "1");
+  bob.buffered = 17 * MIB;
+  const states = [await notify(w, "ada", "bob", "2"), await notify(w, "ada", "bob", "3")]
+    .map(({ delivery_state }) => delivery_state);
+  assert.deepEqual(states, ["queued", "queued"]);
+  await w.beat();
+  bob.buffered = 0;
+  await w.beat();
+  await notify(w, "ada", "bob", "4");
+  assert.deepEqual(bob.of("notify").map(({ text }) => text), ["1", "2", "3", "4"]);
+  bob.buffered = 17 * MIB; // What was long ago does not count.
+  await w.beat();
+  assert.equal(bob.closed, undefined);
+});

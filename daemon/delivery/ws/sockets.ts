@@ -110,7 +110,9 @@ export class Sockets {
 
   /** Writes the frame of a message that is on the disk as attempting. */
   push(session: Session, ticket: Ticket): void {
-    if (!session.send(this.#frameOf(session, ticket.message))) return this.#refuse(ticket.message);
+    if (!session.send(this.#frameOf(session, ticket.message))) {
+      return this.#refuse(session, ticket);
+    }
     ticket.state = "sent";
     if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
     this.#written.push(ticket.message);
@@ -136,7 +138,7 @@ export class Sockets {
   beat(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.beat(now);
     for (const peer_id of waiting) {
-      const session = this.flowing(peer_id);
+      const session = this.#sessions.get(peer_id);
       if (session) this.replay(session);
     }
   }
@@ -174,13 +176,16 @@ export class Sockets {
     });
   }
 
-  /** The line was gone before a byte went out: a definite no. */
-  #refuse(message: Held): void {
+  /** The line was gone, or full, before a byte went out: a definite no. */
+  #refuse(session: Session, ticket: Ticket): void {
     const { db } = this.#ground;
+    session.flowing = false;
+    const reason = session.open ? "socket_full" : "socket_closed";
     db.transact(() => {
-      const now = ledger.held(db, message.delivery_id);
-      if (now?.state === "attempting") this.#steps.refused(now, "socket_closed");
+      const now = ledger.held(db, ticket.message.delivery_id);
+      if (now?.state === "attempting") ticket.state = this.#steps.refused(now, reason).state;
     });
+    if (session.open) void this.#rest(session);
   }
 
   /** What went out without a receipt waits again, where the client drops repeats. */
