@@ -1,5 +1,6 @@
 /** How each room is opened: what it needs of the house, and which neighbour meets that. */
 
+import { z } from "zod";
 import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
@@ -22,6 +23,7 @@ import { Inbox } from "./inbox/inbox.ts";
 import { Surfaces } from "./inbox/surfaces.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import type { Mcp } from "./mcp/mcp.ts";
+import { Peer } from "./peers/contract.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
@@ -61,6 +63,12 @@ export function openPeers(house: Daemon): Peers {
       },
       prompted: (peer_id, prompt) => void house.delivery.prove(peer_id, prompt),
       changed: (peer_id) => house.courier.wake(peer_id),
+      updated: (peer_id) => {
+        const session = house.sockets.of(peer_id);
+        if (!session || !house.directory.isOpen(peer_id)) return;
+        const peer = z.encode(Peer, house.directory.record(peer_id));
+        session.send({ type: "peer_update", peer_id, peer });
+      },
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
   });

@@ -1,5 +1,6 @@
 /** Sockets, read safely: a union of frames, and one handler for each. */
 
+import { invalidRequest } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type { z } from "zod";
 
@@ -23,10 +24,14 @@ export function dispatcher<S extends Correctable, U extends z.ZodType<Frame>>(
     if (json === undefined) return session.correct("The frame is not JSON");
     const frame = union.safeParse(json);
     if (!frame.success) {
-      const said = frame.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-      return session.correct(said.join("; "));
+      return session.correct(invalidRequest(frame.error).fields.summary);
     }
     const take = on[frame.data.type as keyof typeof on] as (session: S, frame: Frame) => void;
     take(session, frame.data);
   };
+}
+
+/** Does `work` once everything that this turn of the loop has started is under way. */
+export function nextTurn(work: () => void): void {
+  setImmediate(work);
 }

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
 import { Attaching, Attachments } from "../attachments/contract.ts";
 import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
@@ -14,6 +15,12 @@ export type RungName = z.infer<typeof RungName>;
 
 const maybe = z.string().nullable();
 const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
+
+/** A recipient that is null is as unknown as one that is empty (specification 7). */
+const Recipient = z.string().nullable().transform((given) => {
+  if (given === null) throw new Problem("unknown_peer", { peer: "null" });
+  return given;
+});
 
 /** One message to one recipient (contract 2). */
 export const Delivery = z.object({
@@ -84,7 +91,7 @@ export const notifyPeer = contract({
   once: true,
   body: z.object({
     from_peer: Sender,
-    to_peer: z.string(),
+    to_peer: Recipient,
     text: Text,
     attachments: Attaching.optional(),
     circle: Name.optional(),

@@ -317,7 +317,7 @@ export class Delivery {
       (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
     if (!went_out) return;
     this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#needs.undeliverable(message);
+    if (message.kind === "ask") this.#needs.undeliverable({ ...message, reason });
   }
 
   /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */

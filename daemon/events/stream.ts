@@ -105,7 +105,8 @@ class Inlet {
 
 function startOf(log: EventLog, { since, replay }: StreamOptions): number {
   if (since !== undefined) return Math.min(since, log.last); // A number of another log's.
-  return replay === undefined ? log.last : Math.max(0, log.last - replay);
+  if (replay === undefined) return log.last;
+  return Math.max(0, log.last - replay, log.oldest - 1); // Fewer than asked for are no gap.
 }
 
 function eventFrame(event: MeshEvent): string {

@@ -153,7 +153,7 @@ export class Inbox {
     return this.reply(item_id, reply);
   }
 
-  /** An ask is closed: the human's item of it needs no answer any more. */
+  /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
   closed(ask: Ask): void {
     const { db, clock } = this.#ground;
     const item = rows.askItem(db, ask.correlation_id);
@@ -162,8 +162,9 @@ export class Inbox {
     const answered = close_reason === "answered" || outcome === "answered" ||
       outcome === "acknowledged" || outcome === "declined";
     if (!answered) return;
+    rows.markRead(db, item.item_id, null, clock.now());
     rows.markReplied(db, item.item_id, clock.now());
-    this.#sayUpdated({ ...item, replied: true }, null);
+    this.#sayUpdated({ ...item, read: true, replied: true }, null);
   }
 
   /** Once a second: forgets items that were read long ago, unless their ask is open. */

@@ -128,7 +128,7 @@ export function beginThread(db: Database, item_id: string, thread: string): void
   );
 }
 
-export function markRead(db: Database, item_id: string, by: string, at: number): number {
+export function markRead(db: Database, item_id: string, by: string | null, at: number): number {
   return db.run(
     `update inbox_items set read_at = :at, read_by = :by
      where item_id = :item_id and read_at is null`,

@@ -30,6 +30,8 @@ export interface Reactions {
   prompted(peer_id: string, prompt: string): void;
   /** Something changed that may let waiting messages through. */
   changed(peer_id: string): void;
+  /** Its record has changed, which it may want to know. */
+  updated(peer_id: string): void;
   sever(peer_id: string, why: "peer_retired" | "going_away"): void;
 }
 
@@ -86,7 +88,7 @@ export class Peers {
       const back = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
       if (back) events.append("peer_registered", { peer_id, name, circle, backend, role });
-      else events.append("peer_updated", { peer_id, name });
+      else this.#sayUpdated(peer);
       if (before?.addressable && !peer.addressable) this.#loseAddress(peer);
       this.#needs.directory.touch(peer_id);
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
@@ -160,7 +162,7 @@ export class Peers {
 
   /** Replaces all provenance of a live peer; losing addressability clears its table. */
   prove(peer_id: string, provenance: Provenance): void {
-    const { db, events } = this.#ground;
+    const { db } = this.#ground;
     db.transact(() => {
       const before = this.#mustGet(peer_id);
       if (before.status !== "online" && before.status !== "busy") {
@@ -168,7 +170,7 @@ export class Peers {
       }
       const peer = { ...before, ...provenanceOf(provenance, before) };
       rows.update(db, peer);
-      events.append("peer_updated", { peer_id, name: peer.name });
+      this.#sayUpdated(peer);
       if (before.addressable && !peer.addressable) this.#loseAddress(peer);
     });
   }
@@ -341,11 +343,18 @@ export class Peers {
     });
   }
 
+  #sayUpdated({ peer_id, name }: StoredPeer): void {
+    const { db, events } = this.#ground;
+    events.append("peer_updated", { peer_id, name });
+    db.afterCommit(() => this.#needs.reactions.updated(peer_id));
+  }
+
   #update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "sighted", (_, peer) => {
-      this.#ground.events.append("peer_updated", { peer_id, name: peer.name });
-      return change(peer);
+      const changed = change(peer);
+      this.#sayUpdated(changed);
+      return changed;
     });
   }
 

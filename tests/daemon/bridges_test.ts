@@ -152,6 +152,8 @@ Deno.test("a bridge whose line is too full to be written to is told of as failed
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
   const push = await pushTo(w, inbox_item_id, "telegram");
   assert.deepEqual([push?.status, push?.error_class], ["failed", "socket_closed"]);
+  await w.beat();
+  await w.beat();
   assert.deepEqual([telegram.closed?.code, said(w, "surface_pushed")], [4013, []]);
   assert.deepEqual((await join(w, "telegram")).of("notify"), []);
 });

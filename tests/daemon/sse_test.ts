@@ -78,7 +78,7 @@ Deno.test("a stream begins with ready, and then tells what happens as it happens
       type: "peer_updated",
       timestamp: "2030-01-01T00:00:00.000Z",
       peer_id,
-      name: "ada",
+      name: "eve",
     },
   });
   await reader.hangUp();
@@ -140,6 +140,9 @@ Deno.test("a reader whose place is no longer kept is told of the gap first [c3.s
   assert.deepEqual(gap, { event: "gap", data: { oldest: kept?.id } });
   assert.equal((await get(w, "/events")).events[0].id, kept?.id);
   await reader.hangUp();
+  const replaying = await Reader.open(w, "?replay=100"); // As many as there are: nothing is missed.
+  assert.deepEqual(ids(await replaying.take(2)), [undefined, kept?.id]);
+  await replaying.hangUp();
 });
 
 Deno.test("a quiet stream says so every 15 s [c3.stream.quiet]", async () => {

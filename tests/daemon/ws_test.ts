@@ -123,8 +123,10 @@ Deno.test("a reader that takes nothing is cut off with 4013, and its messages wa
   await using w = world();
   const bob = await joinWithReceipts(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
-  await notify(w, "ada", "bob");
-  await w.clock.settle();
+  const { delivery_state } = await notify(w, "ada", "bob");
+  await w.beat();
+  assert.deepEqual([delivery_state, bob.closed], ["queued", undefined]);
+  await w.beat();
   assert.equal(bob.closed?.code, 4013);
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
 });

@@ -124,6 +124,7 @@ export type Outbound =
     traceparent: string;
   })
   | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
+  | { type: "peer_update"; peer_id: string; peer: unknown }
   | { type: "ping"; ping_id: string }
   | { type: "error"; error: string; detail: string }
   | ({ type: "result"; request_id: string } & (Record<string, unknown> | ProblemBody));

@@ -13,8 +13,10 @@ export interface Line {
   close(code: number, reason: string): void;
 }
 
-/** What a client may leave untaken before it is cut off as too slow. */
+/** What a client may leave untaken: it gets no more, and is cut off when that does not help. */
 export const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
+/** How long it may: what many say in one turn is much at once, and no fault of its reader. */
+const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
 const PINGS_UNANSWERED_MAX = 2;
 const BAD_FRAMES_MAX = 20;
@@ -36,6 +38,8 @@ export class Session {
   #pinged_at: number;
   #unanswered = 0;
   #pings = 0;
+  /** Since when it has left too much untaken. */
+  #full_since: number | undefined;
 
   constructor(line: Line, identity: Identity, now: number) {
     this.#line = line;
@@ -51,19 +55,19 @@ export class Session {
     return this.#line.open;
   }
 
+  get buffered(): number {
+    return this.#line.buffered;
+  }
+
   /** Whether it says what it received of this kind: until then that may be sent again. */
   receipts(kind: Held["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
   }
 
-  /** Hands a frame to the network; false when there is no line to hand it to. */
+  /** Hands a frame to the network; false when there is no line that would take it. */
   send(frame: Outbound): boolean {
-    if (!this.#line.open) return false;
-    if (this.#line.buffered > OUTGOING_BYTES_MAX) {
-      this.end("too_slow");
-      return false;
-    }
+    if (!this.#line.open || this.#isFull()) return false;
     this.#line.send(JSON.stringify(frame));
     return true;
   }
@@ -72,13 +76,19 @@ export class Session {
     this.#unanswered = 0;
   }
 
-  /** Asks for a sign of life when it is time; ends when two were not answered. */
+  /** Asks for a sign of life when it is time; ends when two got none, or nothing is taken. */
   beat(now: number): void {
+    if (!this.#isFull()) this.#full_since = undefined;
+    else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.end("too_slow");
     if (now - this.#pinged_at < PING_EVERY_MS) return;
     if (this.#unanswered >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
     this.#pinged_at = now;
     this.#unanswered++;
     this.send({ type: "ping", ping_id: String(++this.#pings) });
+  }
+
+  #isFull(): boolean {
+    return this.#line.buffered > OUTGOING_BYTES_MAX;
   }
 
   end(why: CloseReasonCode): void {

@@ -9,6 +9,10 @@ import { type Session, toFrame } from "./session.ts";
 
 /** How many waiting messages are replayed in one turn. */
 const REPLAY_BATCH = 100;
+/** Characters that a replay may have under way: a backlog must not pass for a slow reader. */
+const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
+/** How long a replay rests when that much is under way. */
+const REPLAY_REST_MS = 20;
 
 /** A message on its way, as the one who sent it may look at it. */
 export interface Ticket {
@@ -29,6 +33,8 @@ export class Sockets {
   readonly #sessions = new Map<string, Session>();
   /** Those of the sessions that show the human its items. */
   readonly #surfaces = new Set<Session>();
+  /** Those whose replay waits for the network to take what is under way. */
+  readonly #resting = new Set<Session>();
   /** Frames that went out in this turn and are not yet marked as sent. */
   #written: Held[] = [];
 
@@ -81,25 +87,32 @@ export class Sockets {
     return true;
   }
 
-  /** Sends what waits, oldest first, a batch a turn; then new messages flow straight through. */
+  /**
+   * Sends what waits, oldest first, a batch a turn and no faster than it is taken; then new
+   * messages flow straight through.
+   */
   replay(session: Session): void {
     const { db } = this.#ground;
     if (!session.open || this.#sessions.get(session.peer_id) !== session) return;
     db.transact(() => {
-      const batch = ledger.queue(db, session.peer_id, REPLAY_BATCH);
-      session.flowing = batch.length === 0;
+      const waiting = ledger.queue(db, session.peer_id, REPLAY_BATCH);
+      session.flowing = waiting.length === 0;
+      const batch = fitting(waiting, session.buffered);
       for (const message of batch) {
         const receipts = session.receipts(message.kind);
         const attempted = this.#steps.attempted(message, "websocket", receipts);
         db.afterCommit(() => this.push(session, { message: attempted, state: attempted.state }));
       }
       if (batch.length > 0) db.afterCommit(() => this.replay(session));
+      else if (waiting.length > 0) db.afterCommit(() => void this.#rest(session));
     });
   }
 
   /** Writes the frame of a message that is on the disk as attempting. */
   push(session: Session, ticket: Ticket): void {
-    if (!session.send(this.#frameOf(session, ticket.message))) return this.#refuse(ticket.message);
+    if (!session.send(this.#frameOf(session, ticket.message))) {
+      return this.#refuse(session, ticket);
+    }
     ticket.state = "sent";
     if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
     this.#written.push(ticket.message);
@@ -135,6 +148,14 @@ export class Sockets {
     for (const session of this.#sessions.values()) session.end("going_away");
   }
 
+  async #rest(session: Session): Promise<void> {
+    if (this.#resting.has(session)) return;
+    this.#resting.add(session);
+    await this.#ground.clock.sleep(REPLAY_REST_MS);
+    this.#resting.delete(session);
+    this.replay(session);
+  }
+
   #frameOf({ identity: { surface } }: Session, message: Held): Outbound {
     const { item_id, delivery_id } = message;
     if (item_id === null || surface === null || surface.bridge) return toFrame(message);
@@ -165,15 +186,19 @@ export class Sockets {
     });
   }
 
-  /** The line was gone before a byte went out: a definite no. */
-  #refuse(message: Held): void {
+  /** The line was gone, or full, before a byte went out: a definite no. */
+  #refuse(session: Session, ticket: Ticket): void {
     const { db } = this.#ground;
+    session.flowing = false;
+    const reason = session.open ? "socket_full" : "socket_closed";
     db.transact(() => {
-      const now = ledger.held(db, message.delivery_id);
+      const now = ledger.held(db, ticket.message.delivery_id);
       if (now?.state !== "attempting") return;
-      const queued = this.#steps.refused(now, "socket_closed");
-      if (isOver(now)) this.#steps.dropped(queued, now.close_reason ?? "socket_closed");
+      const queued = this.#steps.refused(now, reason);
+      ticket.state = queued.state;
+      if (isOver(now)) this.#steps.dropped(queued, now.close_reason ?? reason);
     });
+    if (session.open) void this.#rest(session);
   }
 
   /** What went out without a receipt waits again, where the client drops repeats. */
@@ -186,4 +211,13 @@ export class Sockets {
       }
     });
   }
+}
+
+/** The first of those that wait, as many as may be under way at once; one at least. */
+function fitting(waiting: readonly Held[], buffered: number): Held[] {
+  let length = buffered;
+  return waiting.filter(({ text }, at) => {
+    length += text.length;
+    return length <= REPLAY_LENGTH_MAX || (at === 0 && buffered === 0);
+  });
 }

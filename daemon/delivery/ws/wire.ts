@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Ground } from "kit/ground.ts";
-import { dispatcher } from "kit/frames.ts";
+import { dispatcher, nextTurn } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type { Chat, Turn } from "../../peers/contract.ts";
@@ -213,18 +213,25 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
 /** Turns a request into a socket, and the socket into a line with a wire on it. */
 export function upgrade(request: Request, wireOn: (line: Line) => Wire): Response {
   const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  let closing = false;
   const line: Line = {
     get open() {
-      return socket.readyState === WebSocket.OPEN;
+      return !closing && socket.readyState === WebSocket.OPEN;
     },
     get buffered() {
       return socket.bufferedAmount;
     },
     send: (text) => socket.send(text),
-    close: (code, reason) => socket.close(code, reason),
+    close(code, reason) {
+      if (closing) return;
+      closing = true;
+      // Closed in the turn that sent, with more to read, the runtime drops the line without a word.
+      nextTurn(() => socket.close(code, reason));
+    },
   };
   const wire = wireOn(line);
   socket.onmessage = ({ data }) => {
+    if (closing) return;
     if (typeof data === "string") wire.receive(data);
     else wire.correct("The frame is not text");
   };
