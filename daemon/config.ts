@@ -68,6 +68,24 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
   return readSettings(SETTINGS, said, (read) => [...openToAll(read), ...nowhereToAsk(read)]);
 }
 
+/**
+ * What would be wrong, besides what is wrong already, if the file said `text`: no line for a text
+ * that may be written. The environment is left out, for it is not the file's.
+ */
+export function mistakesOf(env: Env, before: string, text: string): string[] {
+  const alone = Object.fromEntries(Object.entries(env).filter(([name]) => !name.includes("__")));
+  const linesOf = (file: string) => {
+    try {
+      readConfig(alone, () => file);
+      return [];
+    } catch (fault) {
+      return fault instanceof Error ? fault.message.split("\n").slice(1) : [String(fault)];
+    }
+  };
+  const old = linesOf(before);
+  return linesOf(text).filter((line) => !old.includes(line)).map((line) => line.trim());
+}
+
 /** Whoever listens to the world must ask for a token. */
 function openToAll(config: Partial<Config>): string[] {
   const host = config["daemon.host"];
@@ -90,8 +108,8 @@ function nowhereToAsk(config: Partial<Config>): string[] {
 /** No number among the settings has more digits; a token or a name may. */
 const NUMBER_MAX = 999_999_999;
 
-/** One value of the environment, as YAML; what only looks like a number or a map is text. */
-function parseWord(text: string): unknown {
+/** One value of the environment or of `mesh config set`, as YAML; what only looks like a number or a map is text. */
+export function parseWord(text: string): unknown {
   const value: unknown = parseYaml(text);
   const is_text = typeof value === "object" && !Array.isArray(value) ||
     typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);

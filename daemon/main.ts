@@ -39,7 +39,7 @@ export async function runDaemon(env: Env): Promise<number> {
 async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", writeLine)];
   await using agents = agentsOf({ clock, ids, log, state, env });
-  await using daemon: Daemon = new Daemon(config, join(state, "mesh.db"), {
+  await using daemon: Daemon = new Daemon(config, privately(join(state, "mesh.db")), {
     ...{ clock, ids, log },
     machine: hostname(),
     numbers: keyedNumbers,
@@ -94,6 +94,12 @@ function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.
     const why = fault instanceof Error ? fault.message : String(fault);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
+}
+
+/** A file for our eyes only, made if it is not there; what SQLite puts beside it is as private. */
+function privately(path: string): string {
+  Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
+  return path;
 }
 
 function signals(): Promise<string> {

@@ -251,18 +251,27 @@ async function readJson(request: Request): Promise<unknown> {
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
 async function readBody(request: Request, bytes_max: number): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   const announced = request.headers.get("content-length");
   if (announced !== null) {
     if (Number(announced) > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    return await request.text();
+    return decode(decoder, await request.bytes());
   }
   if (!request.body) return "";
-  const decoder = new TextDecoder();
   let text = "", bytes = 0;
   for await (const chunk of request.body) {
     bytes += chunk.byteLength;
     if (bytes > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    text += decoder.decode(chunk, { stream: true });
+    text += decode(decoder, chunk, { stream: true });
   }
-  return text + decoder.decode();
+  return text + decode(decoder);
+}
+
+/** What is no UTF-8 is refused: a text whose letters were replaced is not what was said. */
+function decode(decoder: TextDecoder, bytes?: Uint8Array<ArrayBuffer>, how?: TextDecodeOptions) {
+  try {
+    return decoder.decode(bytes, how);
+  } catch {
+    throw new Problem("bad_json", { reason: "it is not UTF-8" });
+  }
 }

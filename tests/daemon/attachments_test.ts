@@ -45,7 +45,7 @@ Deno.test("a file is taken, described and handed out as it was", async () => {
   assert.deepEqual(await answer.bytes(), content);
   assert.deepEqual([...answer.headers].sort(), [
     ["cache-control", "no-store"],
-    ["content-disposition", "attachment; filename*=UTF-8''notes.txt"],
+    ["content-disposition", `attachment; filename="notes.txt"; filename*=UTF-8''notes.txt`],
     ["content-length", String(content.length)],
     ["content-security-policy", "default-src 'none'; sandbox"],
     ["content-type", "text/plain"],
