@@ -184,9 +184,13 @@ export function parserOf(
 /** So that `--help` is the same everywhere, and can be a golden file. */
 const HELP_COLUMNS = 90;
 
+/** What groups are for that are no command themselves. */
+const GROUPS: Readonly<Record<string, string>> = { surface: "Show your inbox somewhere else" };
+
 /** The group `name`, made where it is met first. A command of the same name is its default. */
 function groupOf(above: Parser, name: string): Parser {
-  return above.commands.find((known) => known.name() === name) ?? above.command(name);
+  const known = above.commands.find((known) => known.name() === name);
+  return known ?? above.command(name).description(GROUPS[name] ?? "");
 }
 
 function wordsOf(parser: Parser): Words {

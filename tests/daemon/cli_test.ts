@@ -272,7 +272,10 @@ Deno.test("`ask --wait` that runs out of time is 1 and says how to wait again", 
   assert.match(err, /ask-000000000001 is still open/);
   assert.match(err, /mesh show ask-000000000001 --wait/);
   const json = await p.mesh([...words, "--json"]);
-  assert.deepEqual(JSON.parse(json.out), { status: "pending" });
+  assert.deepEqual(JSON.parse(json.out), {
+    correlation_id: OPENED.correlation_id,
+    status: "pending",
+  });
 });
 
 Deno.test("the sender is --from, else the pane's peer, else the human, else cli", async () => {
