@@ -19,11 +19,20 @@ export interface ConfigFile {
 /** The file that `MESH_CONFIG` or the home directory names; one that is not there is empty. */
 export function openConfig(env: Env): ConfigFile {
   const path = configPath(env);
-  const before = readTextOrNothing(path);
+  const before = read(path);
   const document = parseDocument(before ?? "");
   const [mistake] = document.errors;
   if (mistake) throw new UnreadableConfig(`Cannot read ${path}: not YAML: ${mistake.message}`);
   return { path, before, document };
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readTextOrNothing(path);
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    throw new UnreadableConfig(`Cannot read ${path}: ${why}`);
+  }
 }
 
 /** Puts a value at a dotted key, in the section that is there, or in a new one. */

@@ -25,8 +25,15 @@ export async function runDaemon(env: Env): Promise<number> {
     return say(fault instanceof Error ? fault.message : String(fault), 2);
   }
   const state = statePath(env);
-  Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
-  using lock = Lock.take(join(state, "lock"));
+  let held: Lock;
+  try {
+    Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
+    held = Lock.take(join(state, "lock"));
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    return say(`Cannot keep state in ${state}: ${why}; MESH_STATE names another directory`, 1);
+  }
+  using lock = held;
   if (lock.holder !== undefined) {
     return say(
       `Another daemon runs on ${state}: pid ${lock.holder}; stop it with \`mesh down\``,

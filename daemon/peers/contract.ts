@@ -19,6 +19,14 @@ export type Backend = z.infer<typeof Backend>;
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
 
+/** Fixed names of the human, as a surface would say it (contract 2). */
+export const ALIASES: readonly string[] = ["dashboard", "telegram"];
+
+/** Names that are the human's or the relay's own (contract 2). */
+export function isReserved(name: string): boolean {
+  return ALIASES.includes(name) || name.startsWith("mcp-");
+}
+
 export const PeerStatus = z.enum(peerMachine.states);
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
 export type TurnState = z.infer<typeof TurnState>;

@@ -82,7 +82,10 @@ Deno.test("what may not be is refused with what may, and nothing is written", as
     [["daemon.bogus", "1"],                /No such setting: "daemon\.bogus"/],
     [["daemon", "{}"],                     /No such setting: "daemon"/],
     [["__proto__", "1"],                   /No such setting/],
-    [["daemon.auth_token", "short"],       /daemon\.auth_token: found a value/],
+    [["daemon.auth_token", "two words"],   /daemon\.auth_token: found a value/],
+    [["daemon.auth_token", "123456"],      /in quotes, if it is all digits/],
+    [["human.name", "telegram"],           /not dashboard, telegram, mcp-/],
+    [["human.name", "mcp-me"],             /not dashboard, telegram, mcp-/],
     [["daemon.host", "0.0.0.0"],           /without daemon\.auth_token/],
     [["routing.strategy", "webhook"],      /routing\.webhook: found nothing/],
     [["daemon.port"],                      /missing required argument/],
@@ -130,4 +133,29 @@ Deno.test("a configuration behind a link is changed where it lies", async () => 
   assert.equal((await h.set(["daemon.port", "9001"])).code, 0);
   assert.equal(Deno.lstatSync(h.path).isSymlink, true);
   assert.match(Deno.readTextFileSync(there), /port: 9001/);
+});
+
+Deno.test("a configuration that cannot be read is 1 for `config set`, and a mistake else", async () => {
+  using h = home();
+  Deno.mkdirSync(h.path, { recursive: true });
+  const { code, err } = await h.set(["daemon.port", "9000"]);
+  assert.equal(code, 1);
+  assert.match(err, /Cannot read .*config\.yaml: /);
+  assert.throws(
+    () => readConfig(h.env, Deno.readTextFileSync),
+    /Cannot read the configuration:\n .*yaml: /,
+  );
+});
+
+Deno.test("a list may be words between commas, and a token as short as its owner likes", async () => {
+  const variables = {
+    MESH_DAEMON__ALLOWED_HOSTS: "a.test, b.test",
+    MESH_DAEMON__AUTH_TOKEN: "s3cret",
+  };
+  using h = home();
+  const config = readConfig({ ...h.env, ...variables }, () => undefined);
+  assert.deepEqual(config["daemon.allowed_hosts"], ["a.test", "b.test"]);
+  assert.equal(config["daemon.auth_token"]?.reveal(), "s3cret");
+  assert.equal((await h.set(["daemon.allowed_hosts", "a.test"])).code, 0);
+  assert.equal(h.text(), "daemon:\n  allowed_hosts: a.test\n");
 });
