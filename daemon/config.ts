@@ -17,8 +17,8 @@ const bytes = (least: number, most: number) =>
     z.number().int().min(least).max(most),
   ).describe(`bytes, ${least} to ${most}`);
 const flag = z.boolean().describe("true or false");
-const token = z.string().regex(/^[\x21-\x7e]+$/).transform((text) => new Secret(text))
-  .describe("a text of visible ASCII characters; in quotes, if it is all digits");
+const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
+  .describe("a text of ASCII characters; in quotes, if it is all digits");
 /** `0.50` in the environment is a text, as a number would have been written without the zero. */
 const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");

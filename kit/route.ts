@@ -182,7 +182,8 @@ export function serve(routes: readonly Route[], door: Door): Serve {
       const found = methods.get(method === "HEAD" ? "GET" : method);
       if (!found) throw wrongMethod(context.req.raw, [...methods.keys()]);
       const caller = door.authorize(context.req.raw, found.contract, context.env.remote);
-      return await found.run(context, caller, door);
+      const response = await found.run(context, caller, door);
+      return method === "HEAD" ? await headOf(response) : response;
     });
   }
   app.notFound((context) => {
@@ -200,6 +201,15 @@ export function serve(routes: readonly Route[], door: Door): Serve {
       return await refusal(fault, door);
     }
   };
+}
+
+/** What an answer to `GET` says of itself; a stream has no length, and is not begun. */
+async function headOf({ status, headers: said, body }: Response): Promise<Response> {
+  const headers = new Headers(said);
+  const endless = headers.get("content-type") === "text/event-stream";
+  if (endless || headers.has("content-length")) await body?.cancel();
+  else headers.set("content-length", String((await new Response(body).bytes()).length));
+  return new Response(null, { status, headers });
 }
 
 /** A refusal tells what was read, so that it waits for the disk as well. */

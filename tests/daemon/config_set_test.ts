@@ -82,7 +82,7 @@ Deno.test("what may not be is refused with what may, and nothing is written", as
     [["daemon.bogus", "1"],                /No such setting: "daemon\.bogus"/],
     [["daemon", "{}"],                     /No such setting: "daemon"/],
     [["__proto__", "1"],                   /No such setting/],
-    [["daemon.auth_token", "two words"],   /daemon\.auth_token: found a value/],
+    [["daemon.auth_token", "schlüssel"],   /daemon\.auth_token: found a value/],
     [["daemon.auth_token", "123456"],      /in quotes, if it is all digits/],
     [["human.name", "telegram"],           /not dashboard, telegram, mcp-/],
     [["human.name", "mcp-me"],             /not dashboard, telegram, mcp-/],
