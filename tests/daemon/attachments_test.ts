@@ -200,11 +200,17 @@ Deno.test("all files together have a limit, and deleting one makes room", async 
     "attachments_full",
     20_000,
   ]);
-  // An empty file takes a block of the disk as well.
-  assert.equal((await upload(w, "")).error, "attachments_full");
   assert.equal(filesBeside(second.path).length, 2);
   await w.call(deleteAttachment, { params: { id: first.id } });
   assert.equal((await upload(w, "x".repeat(9000))).status, 200);
+});
+
+Deno.test("a small whole is counted in bytes, and an empty file is not for nothing", async () => {
+  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "2500" } });
+  for (const size of [1000, 1000, 499, 0]) {
+    assert.equal((await upload(w, "x".repeat(size))).status, 200, String(size));
+  }
+  assert.equal((await upload(w, "")).error, "attachments_full");
 });
 
 /** A form that stands still in the middle of its file, until a test lets it go on. */
