@@ -202,10 +202,13 @@ function wordsOf(parser: Parser): Words {
   return new Words(values);
 }
 
-/** Says what went wrong, and answers the exit code for it. */
-export function explain(fault: unknown, to: Terminal): number {
+/** Says what went wrong, and answers the exit code for it; a program reads the refusal itself. */
+export function explain(fault: unknown, to: Terminal, { json }: { json: boolean }): number {
   if (fault instanceof CommanderError) return fault.exitCode === 0 ? EXIT.done : EXIT.misused;
-  if (fault instanceof Refused) return refused(fault, to);
+  if (fault instanceof Refused) {
+    if (json) printJson(to, fault.problem);
+    return refused(fault, to);
+  }
   // Whoever read us, as `head` does, has seen enough.
   if (fault instanceof Deno.errors.BrokenPipe) return EXIT.done;
   const code = codeOf(fault);

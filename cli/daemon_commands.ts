@@ -12,7 +12,7 @@ import { CONFIG_COMMANDS } from "./config_commands.ts";
 import { findDaemon } from "./daemon_client.ts";
 import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
 import { complain, ink, print, printFields, printJson } from "./print.ts";
-import { showEvent, showHealth } from "./show.ts";
+import { eventRecord, showEvent, showHealth } from "./show.ts";
 import { watchEvents } from "./watch.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
@@ -119,7 +119,7 @@ async function watch({ daemon, clock, terminal }: Session, words: Words): Promis
     );
   await interruptible(async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, notice })) {
-      if (words.flag("json")) printJson(terminal, event, 0);
+      if (words.flag("json")) printJson(terminal, eventRecord(event), 0);
       else showEvent(terminal, event);
     }
   });
