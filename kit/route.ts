@@ -132,7 +132,7 @@ async function readRequest<C extends Contract>(
   caller: Caller,
 ): Promise<Asked<C>> {
   const request = context.req.raw;
-  const body = contract.body && read(contract.body, await readJson(request));
+  const body = contract.body && readBodyOf(contract.body, await readJson(request));
   return {
     params: contract.params && read(contract.params, context.req.param()),
     query: contract.query && read(contract.query, context.req.query()),
@@ -245,6 +245,31 @@ function read(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw invalidRequest(result.error);
+}
+
+/** As `read`; a field that may be absent may be null as well, as it is in the records we give. */
+function readBodyOf(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  const dropped = issues.filter(({ path }) => dropNull(value, path));
+  if (dropped.length === 0) throw invalidRequest(result.error);
+  const again = schema.safeParse(value);
+  if (again.success) return again.data;
+  const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
+  const left = issues.filter(({ path }) => wrong.has(path.join(".")));
+  // What is checked of a body as a whole comes to light once its fields fit.
+  throw invalidRequest(left.length > 0 ? new z.ZodError(left) : again.error);
+}
+
+/** Deletes what a path leads to, if it is a field and null. Keys of our bodies are lower case. */
+function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boolean {
+  if (typeof value !== "object" || value === null || key === undefined) return false;
+  const name = Object.keys(value).find((name) => name.toLowerCase() === String(key));
+  if (name === undefined) return false;
+  const inner: unknown = Reflect.get(value, name);
+  if (rest.length > 0) return dropNull(inner, rest);
+  return inner === null && !Array.isArray(value) && Reflect.deleteProperty(value, name);
 }
 
 /** An empty body is `{}`; its type does not matter (contract 1). */
