@@ -15,7 +15,7 @@ import * as rows from "./store.ts";
 const BLOCK_BYTES = 4096;
 /** Where the whole is small, blocks are too: so many files fit in any case. */
 const BLOCKS_MIN = 262_144;
-const UPLOADS_MAX = 16;
+const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
 /** The files in our directory that are ours to remove. */
 const OURS = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;

@@ -229,8 +229,8 @@ function slowForm(size: number) {
 }
 
 Deno.test("uploads that are under way count, and have a limit of their own", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "100000" } });
-  const slow = Array.from({ length: 16 }, () => slowForm(4000));
+  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
+  const slow = Array.from({ length: 64 }, () => slowForm(4000));
   const answers = slow.map(({ init }) => w.fetch("/attachments", init));
   await w.clock.settle();
   const refused = await upload(w, "x");
