@@ -289,7 +289,7 @@ export async function runCli(
     await parser.parseAsync(args, { from: "user" });
     return code;
   } catch (fault) {
-    return explain(fault, terminal);
+    return explain(fault, terminal, { json: args.includes("--json") });
   }
 }
 

@@ -32,7 +32,9 @@ export async function waitForReply(
   const seconds = words.number("timeout");
   return await interruptible(async (signal) => {
     const answer = await waitInPieces(session, waited, { seconds, signal });
-    if (words.flag("json")) printJson(terminal, answer);
+    // A program whose wait is over needs the id, to wait again.
+    const { correlation_id } = waited;
+    if (words.flag("json")) printJson(terminal, { correlation_id, ...answer });
     else if (answer.status === "resolved") showResolution(terminal, answer);
     if (answer.status === "resolved") return EXIT.done;
     sayStillOpen(session, waited);

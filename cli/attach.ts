@@ -9,7 +9,8 @@ import { Unreachable } from "./daemon_client.ts";
 import { print } from "./print.ts";
 
 export const ATTACH_FLAG = {
-  "--attach <file> ...": "upload this file and send it along; may be said again",
+  "--attach <file> ...":
+    "send this file along, or one uploaded before by its id; may be said again",
 } as const;
 
 export type Uploaded = Wire<typeof uploadAttachment>;
@@ -22,7 +23,10 @@ export const ATTACH_COMMAND = verb({
   show: ({ id }, { terminal }) => print(terminal, id),
 });
 
-/** Uploads what `--attach` names, in order; nothing when it names nothing. */
+/** What `mesh attach` printed. */
+const UPLOADED = /^att-[0-9a-f]{32}$/;
+
+/** Uploads what `--attach` names, in order, unless it is uploaded; nothing when it names nothing. */
 export async function attached(
   session: Session,
   words: Words,
@@ -32,9 +36,13 @@ export async function attached(
   if (paths.length > ATTACHMENTS_MAX) {
     throw new Misused(`--attach: at most ${ATTACHMENTS_MAX} files`);
   }
-  for (const path of paths) mustBeFile(path); // Before any is sent, as a typing error sends none.
+  const isUploaded = (path: string) => UPLOADED.test(path);
+  // Before any is sent, as a typing error sends none.
+  for (const path of paths.filter((path) => !isUploaded(path))) mustBeFile(path);
   const attachments: string[] = [];
-  for (const path of paths) attachments.push((await upload(session, path)).id);
+  for (const path of paths) {
+    attachments.push(isUploaded(path) ? path : (await upload(session, path)).id);
+  }
   return { attachments };
 }
 

@@ -184,9 +184,13 @@ export function parserOf(
 /** So that `--help` is the same everywhere, and can be a golden file. */
 const HELP_COLUMNS = 90;
 
+/** What groups are for that are no command themselves. */
+const GROUPS: Readonly<Record<string, string>> = { surface: "Show your inbox somewhere else" };
+
 /** The group `name`, made where it is met first. A command of the same name is its default. */
 function groupOf(above: Parser, name: string): Parser {
-  return above.commands.find((known) => known.name() === name) ?? above.command(name);
+  const known = above.commands.find((known) => known.name() === name);
+  return known ?? above.command(name).description(GROUPS[name] ?? "");
 }
 
 function wordsOf(parser: Parser): Words {
@@ -198,10 +202,13 @@ function wordsOf(parser: Parser): Words {
   return new Words(values);
 }
 
-/** Says what went wrong, and answers the exit code for it. */
-export function explain(fault: unknown, to: Terminal): number {
+/** Says what went wrong, and answers the exit code for it; a program reads the refusal itself. */
+export function explain(fault: unknown, to: Terminal, { json }: { json: boolean }): number {
   if (fault instanceof CommanderError) return fault.exitCode === 0 ? EXIT.done : EXIT.misused;
-  if (fault instanceof Refused) return refused(fault, to);
+  if (fault instanceof Refused) {
+    if (json) printJson(to, fault.problem);
+    return refused(fault, to);
+  }
   // Whoever read us, as `head` does, has seen enough.
   if (fault instanceof Deno.errors.BrokenPipe) return EXIT.done;
   const code = codeOf(fault);

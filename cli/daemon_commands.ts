@@ -1,20 +1,18 @@
 /** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
 
-import { configPath, type Env } from "../daemon/places.ts";
 import {
   type Command,
   EXIT,
-  Failed,
   interruptible,
   JSON_FLAG,
-  Misused,
   type Session,
   type Words,
 } from "./command.ts";
-import { findDaemon, readSettings } from "./daemon_client.ts";
+import { CONFIG_COMMANDS } from "./config_commands.ts";
+import { findDaemon } from "./daemon_client.ts";
 import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
 import { complain, ink, print, printFields, printJson } from "./print.ts";
-import { showEvent, showHealth } from "./show.ts";
+import { eventRecord, showEvent, showHealth } from "./show.ts";
 import { watchEvents } from "./watch.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
@@ -79,39 +77,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     run: async (session, words) =>
       await (await import("./demo/peer.ts")).runDemoPeer(session, words.text("name")),
   },
-  {
-    words: "config",
-    summary: "Show the settings in force",
-    flags: JSON_FLAG,
-    example: "mesh config",
-    run: getConfig,
-  },
-  {
-    words: "config get [key]",
-    summary: "Show all settings, or one",
-    flags: JSON_FLAG,
-    example: "mesh config get daemon.port",
-    run: getConfig,
-  },
-  {
-    words: "config path",
-    summary: "Say where the configuration is read from",
-    flags: JSON_FLAG,
-    example: "mesh config path",
-    run: ({ env, terminal }, words) => {
-      const path = configPath(env);
-      if (words.flag("json")) printJson(terminal, { path });
-      else print(terminal, path);
-      return Promise.resolve(EXIT.done);
-    },
-  },
-  {
-    words: "config check",
-    summary: "Name every mistake of the configuration",
-    flags: JSON_FLAG,
-    example: "mesh config check",
-    run: checkConfig,
-  },
+  ...CONFIG_COMMANDS,
 ];
 
 async function up({ env, terminal, clock }: Session, words: Words): Promise<number> {
@@ -153,47 +119,9 @@ async function watch({ daemon, clock, terminal }: Session, words: Words): Promis
     );
   await interruptible(async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, notice })) {
-      if (words.flag("json")) printJson(terminal, event, 0);
+      if (words.flag("json")) printJson(terminal, eventRecord(event), 0);
       else showEvent(terminal, event);
     }
   });
   return EXIT.done;
-}
-
-function getConfig({ env, terminal }: Session, words: Words): Promise<number> {
-  const all = shownSettings(env);
-  const key = words.maybe("key");
-  if (key !== undefined && !(key in all)) {
-    throw new Misused(`No such setting: "${key}". They are: ${Object.keys(all).join(", ")}`);
-  }
-  const chosen = key === undefined ? all : { [key]: all[key] };
-  if (words.flag("json")) printJson(terminal, chosen);
-  else if (key !== undefined) print(terminal, valueOf(all[key]));
-  else {
-    printFields(
-      terminal,
-      Object.fromEntries(Object.entries(all).map(([key, value]) => [key, valueOf(value)])),
-    );
-  }
-  return Promise.resolve(EXIT.done);
-}
-
-function checkConfig({ env, terminal }: Session, words: Words): Promise<number> {
-  try {
-    readSettings(env);
-  } catch (fault) {
-    throw new Failed(fault instanceof Error ? fault.message : String(fault));
-  }
-  if (words.flag("json")) printJson(terminal, { ok: true, path: configPath(env) });
-  else print(terminal, ink("green", "No mistakes"), ` in ${configPath(env)} and the environment`);
-  return Promise.resolve(EXIT.done);
-}
-
-/** As JSON shows them: a secret is `[hidden]`, an absent value null. */
-function shownSettings(env: Env): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
-}
-
-function valueOf(value: unknown): string {
-  return typeof value === "string" ? value : value === null ? "-" : JSON.stringify(value);
 }

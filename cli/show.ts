@@ -183,6 +183,11 @@ export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void
 }
 
 /** One line an event: its number, its name, then what it carries. */
+/** As `GET /events` has it; what is no event of the log, such as `ready`, in the same form. */
+export function eventRecord({ type, data }: StreamEvent): Record<string, unknown> {
+  return { type, ...(typeof data === "object" ? data : { data }) };
+}
+
 export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
   const carried = typeof data === "object" && data !== null ? Object.entries(data) : [];
   const at = carried.find(([name]) => name === "timestamp")?.[1];

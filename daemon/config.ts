@@ -5,6 +5,7 @@ import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";
+import { isReserved } from "./peers/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
@@ -16,9 +17,8 @@ const bytes = (least: number, most: number) =>
     z.number().int().min(least).max(most),
   ).describe(`bytes, ${least} to ${most}`);
 const flag = z.boolean().describe("true or false");
-const secret = (least: number) =>
-  z.string().min(least).transform((text) => new Secret(text))
-    .describe(`a secret of at least ${least} characters`);
+const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
+  .describe("a text of ASCII characters; in quotes, if it is all digits");
 /** `0.50` in the environment is a text, as a number would have been written without the zero. */
 const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
@@ -26,14 +26,20 @@ const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)])
   .describe("the number of a chat, or the @name of a public group");
 const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
   .describe("a bot's token, as BotFather gives it");
-const words = z.array(z.string().min(1)).describe("a list of words");
+const human_name = Name.refine((name) => !isReserved(name))
+  .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
+/** `a, b` in the environment, where a list in brackets is hard to quote. */
+const words = z.preprocess(
+  (said) => typeof said === "string" ? said.split(",").map((word) => word.trim()) : said,
+  z.array(z.string().min(1)),
+).describe("a list of words");
 
 // deno-fmt-ignore
 export const SETTINGS = {
   // key                              shape                                                 default
   "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default("127.0.0.1"),
   "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(8377),
-  "daemon.auth_token":                secret(16)                                             .optional(),
+  "daemon.auth_token":                token                                                  .optional(),
   "daemon.allowed_hosts":             words                                                  .default([]),
   "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),
   "daemon.ask_ttl_hours":             int(1, 8_760, "hours")                                 .default(24),
@@ -48,7 +54,7 @@ export const SETTINGS = {
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
-  "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
+  "human.name":                       human_name.optional(),
   "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
   "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
@@ -63,9 +69,27 @@ export type Config = Read<typeof SETTINGS>;
 /** The settings of file and environment together, or one error that names every mistake. */
 export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
   const path = configPath(env);
-  const file = parseFile(path, readFile(path) ?? "");
+  const file = parseFile(path, readOr(path, readFile) ?? "");
   const said: Said = { file, file_name: path, env, parse: parseWord };
   return readSettings(SETTINGS, said, (read) => [...openToAll(read), ...nowhereToAsk(read)]);
+}
+
+/**
+ * What would be wrong, besides what is wrong already, if the file said `text`: no line for a text
+ * that may be written. The environment is left out, for it is not the file's.
+ */
+export function mistakesOf(env: Env, before: string, text: string): string[] {
+  const alone = Object.fromEntries(Object.entries(env).filter(([name]) => !name.includes("__")));
+  const linesOf = (file: string) => {
+    try {
+      readConfig(alone, () => file);
+      return [];
+    } catch (fault) {
+      return fault instanceof Error ? fault.message.split("\n").slice(1) : [String(fault)];
+    }
+  };
+  const old = linesOf(before);
+  return linesOf(text).filter((line) => !old.includes(line)).map((line) => line.trim());
 }
 
 /** Whoever listens to the world must ask for a token. */
@@ -90,12 +114,21 @@ function nowhereToAsk(config: Partial<Config>): string[] {
 /** No number among the settings has more digits; a token or a name may. */
 const NUMBER_MAX = 999_999_999;
 
-/** One value of the environment, as YAML; what only looks like a number or a map is text. */
-function parseWord(text: string): unknown {
+/** One value of the environment or of `mesh config set`, as YAML; what only looks like a number or a map is text. */
+export function parseWord(text: string): unknown {
   const value: unknown = parseYaml(text);
   const is_text = typeof value === "object" && !Array.isArray(value) ||
     typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);
   return is_text ? text : value;
+}
+
+function readOr(path: string, readFile: (path: string) => string | undefined) {
+  try {
+    return readFile(path);
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    throw new Error(`Cannot read the configuration:\n  ${path}: ${why}`);
+  }
 }
 
 function parseFile(path: string, text: string): unknown {

@@ -6,8 +6,7 @@ import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";
 import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
-import { Backend, type Registration } from "./peers/contract.ts";
-import { ALIASES } from "./peers/directory.ts";
+import { ALIASES, Backend, type Registration } from "./peers/contract.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
 

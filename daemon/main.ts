@@ -25,8 +25,15 @@ export async function runDaemon(env: Env): Promise<number> {
     return say(fault instanceof Error ? fault.message : String(fault), 2);
   }
   const state = statePath(env);
-  Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
-  using lock = Lock.take(join(state, "lock"));
+  let held: Lock;
+  try {
+    Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
+    held = Lock.take(join(state, "lock"));
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    return say(`Cannot keep state in ${state}: ${why}; MESH_STATE names another directory`, 1);
+  }
+  using lock = held;
   if (lock.holder !== undefined) {
     return say(
       `Another daemon runs on ${state}: pid ${lock.holder}; stop it with \`mesh down\``,
@@ -39,19 +46,23 @@ export async function runDaemon(env: Env): Promise<number> {
 async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", writeLine)];
   await using agents = agentsOf({ clock, ids, log, state, env });
-  await using daemon: Daemon = new Daemon(config, join(state, "mesh.db"), {
-    ...{ clock, ids, log },
-    machine: hostname(),
-    numbers: keyedNumbers,
-    pid: Deno.pid,
-    processes: { startOf, isAlive, parentOf },
-    adapters: () => agents.adapters,
-    hooks: agents.hooks,
-    files: filesIn(join(state, "attachments")),
-    sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
-    atTerminal: ({ pid, remote, agents }): boolean =>
-      isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),
-  });
+  const path = join(state, "mesh.db");
+  const opened = openOr(path, () =>
+    new Daemon(config, privately(path), {
+      ...{ clock, ids, log },
+      machine: hostname(),
+      numbers: keyedNumbers,
+      pid: Deno.pid,
+      processes: { startOf, isAlive, parentOf },
+      adapters: () => agents.adapters,
+      hooks: agents.hooks,
+      files: filesIn(join(state, "attachments")),
+      sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
+      atTerminal: ({ pid, remote, agents }): boolean =>
+        isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),
+    }));
+  if (typeof opened === "string") return say(opened, 1);
+  await using daemon: Daemon = opened;
   daemon.wakeUp();
   const told = signals();
   const server = listen(config, daemon, log);
@@ -94,6 +105,22 @@ function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.
     const why = fault instanceof Error ? fault.message : String(fault);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
+}
+
+/** The daemon on its database, or why that cannot be read. */
+function openOr(path: string, open: () => Daemon): Daemon | string {
+  try {
+    return open();
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    return `Cannot open ${path}: ${why}; MESH_STATE names another directory`;
+  }
+}
+
+/** A file for our eyes only, made if it is not there; what SQLite puts beside it is as private. */
+function privately(path: string): string {
+  Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
+  return path;
 }
 
 function signals(): Promise<string> {

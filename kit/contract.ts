@@ -53,9 +53,17 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
+/** What SQLite's driver would cut when it is read, and what is no text in any encoding. */
+const isWhole = (text: string) => !text.includes("\0") && text.isWellFormed();
+
+/** A short text that is kept: a path, a model, a description. */
+export function line(most: number, least = 0) {
+  return z.string().min(least).max(most).refine(isWhole, "A NUL or a lone surrogate");
+}
+
 /** What can be shown to an agent, and stored as it is. */
 export const Shown = z.string().refine(
-  (text) => !text.includes("\0") && text.isWellFormed(),
+  isWhole,
   "A NUL or a lone surrogate, which no agent can be shown",
 );
 

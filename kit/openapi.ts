@@ -68,10 +68,12 @@ function operation(contract: Contract, schemas: Schemas) {
     summary,
     "x-who": who,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { content: asJson(body, "input", schemas) } }),
-    ...(takes && { requestBody: { content: { [takes]: { schema: FILE_FORM } } } }),
+    ...(body && { requestBody: jsonBody(body, schemas) }),
+    ...(takes && {
+      requestBody: { required: true, content: { [takes]: { schema: FILE_FORM } } },
+    }),
     responses: {
-      200: {
+      [media === "websocket" ? 101 : 200]: {
         description: "Done",
         ...(contract.once && { headers: REPLAY_HEADER }),
         content: media === "application/json"
@@ -136,6 +138,18 @@ function problemSchema() {
   };
 }
 
+/** An empty body is `{}`, so that a body is needed where a field is. */
+function jsonBody(body: z.ZodType, schemas: Schemas) {
+  const schema = jsonSchema(body, "input", schemas);
+  const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
+  return { required, content: { "application/json": { schema } } };
+}
+
+/** The fields of an answer that are there whatever is known: null, not absent (contract 2). */
+function alwaysThere(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
+  return Object.entries(shape).flatMap(([name, of]) => of._zod.optout === "optional" ? [] : [name]);
+}
+
 function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
   return { "application/json": { schema: jsonSchema(schema, io, schemas) } };
 }
@@ -150,13 +164,12 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas)
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema }) => {
-      if (io === "output" && zodSchema._zod.def.type === "object") {
-        jsonSchema.required = Object.keys(jsonSchema.properties ?? {});
-      }
+      const { def } = zodSchema._zod;
+      if (io === "output" && def.type === "object") jsonSchema.required = alwaysThere(def.shape);
     },
   });
   const hoisted = JSON.stringify(whole).replaceAll("#/$defs/", "#/components/schemas/");
-  const { $defs = {}, ...rest }: { $defs?: Schemas } = JSON.parse(hoisted);
+  const { $defs = {}, ...rest }: { $defs?: Schemas; [key: string]: unknown } = JSON.parse(hoisted);
   Object.assign(schemas, $defs);
   return rest;
 }

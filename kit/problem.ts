@@ -84,7 +84,7 @@ export const PROBLEMS = {
   unsupported_media:    refusal(415, `The body is "{found}", and this route takes {media}`, "curl -F file=@PATH sends it", { found: z.string(), media: z.string() }),
   bad_multipart:        refusal(400, "The body is not multipart/form-data: {reason}", "", { reason: z.string() }),
   // The human inbox.
-  no_human:             refusal(503, "No human is registered", "set human.name in the configuration"),
+  no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
 } as const;

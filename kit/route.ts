@@ -132,7 +132,8 @@ async function readRequest<C extends Contract>(
   caller: Caller,
 ): Promise<Asked<C>> {
   const request = context.req.raw;
-  const body = contract.body && read(contract.body, await readJson(request, contract.inspect));
+  const json = contract.body && await readJson(request, contract.inspect);
+  const body = contract.body && readBodyOf(contract.body, json);
   return {
     params: contract.params && read(contract.params, context.req.param()),
     query: contract.query && read(contract.query, context.req.query()),
@@ -182,7 +183,8 @@ export function serve(routes: readonly Route[], door: Door): Serve {
       const found = methods.get(method === "HEAD" ? "GET" : method);
       if (!found) throw wrongMethod(context.req.raw, [...methods.keys()]);
       const caller = door.authorize(context.req.raw, found.contract, context.env.remote);
-      return await found.run(context, caller, door);
+      const response = await found.run(context, caller, door);
+      return method === "HEAD" ? await headOf(response) : response;
     });
   }
   app.notFound((context) => {
@@ -200,6 +202,15 @@ export function serve(routes: readonly Route[], door: Door): Serve {
       return await refusal(fault, door);
     }
   };
+}
+
+/** What an answer to `GET` says of itself; a stream has no length, and is not begun. */
+async function headOf({ status, headers: said, body }: Response): Promise<Response> {
+  const headers = new Headers(said);
+  const endless = headers.get("content-type") === "text/event-stream";
+  if (endless || headers.has("content-length")) await body?.cancel();
+  else headers.set("content-length", String((await new Response(body).bytes()).length));
+  return new Response(null, { status, headers });
 }
 
 /** A refusal tells what was read, so that it waits for the disk as well. */
@@ -237,6 +248,36 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
+/**
+ * As `read`; a field that may be absent may be null as well, as it is in the records we give. Not a
+ * length of time: null is what becomes of a number that is none, on its way through JSON.
+ */
+function readBodyOf(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  const dropped = issues.filter(({ path }) =>
+    !String(path.at(-1)).endsWith("_seconds") && dropNull(value, path)
+  );
+  if (dropped.length === 0) throw invalidRequest(result.error);
+  const again = schema.safeParse(value);
+  if (again.success) return again.data;
+  const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
+  const left = issues.filter(({ path }) => wrong.has(path.join(".")));
+  // What is checked of a body as a whole comes to light once its fields fit.
+  throw invalidRequest(left.length > 0 ? new z.ZodError(left) : again.error);
+}
+
+/** Deletes what a path leads to, if it is a field and null. Keys of our bodies are lower case. */
+function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boolean {
+  if (typeof value !== "object" || value === null || key === undefined) return false;
+  const name = Object.keys(value).find((name) => name.toLowerCase() === String(key));
+  if (name === undefined) return false;
+  const inner: unknown = Reflect.get(value, name);
+  if (rest.length > 0) return dropNull(inner, rest);
+  return inner === null && !Array.isArray(value) && Reflect.deleteProperty(value, name);
+}
+
 /** An empty body is `{}`; its type does not matter (contract 1). */
 async function readJson(request: Request, inspect?: Contract["inspect"]): Promise<unknown> {
   const text = await readBody(request, BODY_BYTES_MAX);
@@ -257,18 +298,27 @@ function parseJson(text: string): unknown {
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
 async function readBody(request: Request, bytes_max: number): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   const announced = request.headers.get("content-length");
   if (announced !== null) {
     if (Number(announced) > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    return await request.text();
+    return decode(decoder, await request.bytes());
   }
   if (!request.body) return "";
-  const decoder = new TextDecoder();
   let text = "", bytes = 0;
   for await (const chunk of request.body) {
     bytes += chunk.byteLength;
     if (bytes > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    text += decoder.decode(chunk, { stream: true });
+    text += decode(decoder, chunk, { stream: true });
   }
-  return text + decoder.decode();
+  return text + decode(decoder);
+}
+
+/** What is no UTF-8 is refused: a text whose letters were replaced is not what was said. */
+function decode(decoder: TextDecoder, bytes?: Uint8Array<ArrayBuffer>, how?: TextDecodeOptions) {
+  try {
+    return decoder.decode(bytes, how);
+  } catch {
+    throw new Problem("bad_json", { reason: "it is not UTF-8" });
+  }
 }

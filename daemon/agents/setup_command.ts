@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { randomIds } from "kit/clock.ts";
 import type { Env } from "../places.ts";
-import { ensureToken, UnreadableConfig } from "../token.ts";
+import { UnreadableConfig } from "../config_file.ts";
+import { ensureToken } from "../token.ts";
 import { claudeJson, configDir } from "./claude_code/registry.ts";
 import {
   installHooks,

@@ -12,8 +12,10 @@ import { cleanName, cleanType, extensionOf } from "./names.ts";
 import * as rows from "./store.ts";
 
 /** What a file takes of the whole at least, as on a disk: or empty ones could be without number. */
-const FILE_BYTES_MIN = 4096;
-const UPLOADS_MAX = 16;
+const BLOCK_BYTES = 4096;
+/** Where the whole is small, blocks are too: so many files fit in any case. */
+const BLOCKS_MIN = 262_144;
+const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
 /** The files in our directory that are ours to remove. */
 const OURS = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
@@ -138,7 +140,7 @@ export class Attachments {
     { arrival, hash }: { arrival: { bytes: number }; hash: { update(chunk: Uint8Array): unknown } },
   ): AsyncGenerator<Uint8Array> {
     const { file_bytes_max, total_bytes_max } = this.#needs.limits;
-    const taken = rows.taken(this.#ground.db, FILE_BYTES_MIN);
+    const taken = rows.taken(this.#ground.db, blockOf(total_bytes_max));
     for await (const chunk of bytes) {
       arrival.bytes += chunk.length;
       if (arrival.bytes > file_bytes_max) {
@@ -157,8 +159,9 @@ export class Attachments {
     const created_at = clock.now();
     const stored: rows.Stored = { ...written, created_at, expires_at: created_at + ttl_ms };
     db.transact(() => {
-      const size = Math.max(written.size, FILE_BYTES_MIN);
-      if (rows.taken(db, FILE_BYTES_MIN) + size > total_bytes_max) throw full(total_bytes_max);
+      const block = blockOf(total_bytes_max);
+      const size = Math.max(written.size, block);
+      if (rows.taken(db, block) + size > total_bytes_max) throw full(total_bytes_max);
       rows.insert(db, stored);
     });
     arrival.bytes = 0; // From here on it is counted by its row.
@@ -187,6 +190,10 @@ export class Attachments {
     rows.remove(db, id);
     db.afterCommit(() => this.#needs.files.remove(file));
   }
+}
+
+function blockOf(total_bytes_max: number): number {
+  return Math.min(BLOCK_BYTES, Math.ceil(total_bytes_max / BLOCKS_MIN));
 }
 
 function full(bytes_max: number): Problem {

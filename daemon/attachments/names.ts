@@ -40,13 +40,17 @@ export function cleanType(given: string): string {
   return TYPE.test(type) && !ACTIVE.test(type) ? type : BYTES;
 }
 
-/** How a download is named (RFC 6266, RFC 8187): all but letters, digits and `-._~` is encoded. */
+/**
+ * How a download is named (RFC 6266, RFC 8187): all but letters, digits and `-._~` is encoded, and
+ * for readers that know the plain form only, replaced.
+ */
 export function disposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replaceAll(
     /['()*!]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return `attachment; filename*=UTF-8''${encoded}`;
+  const plain = filename.replaceAll(/[^\w .~-]/g, "_");
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
 const utf8 = new TextEncoder();

@@ -86,6 +86,7 @@ async function openInstruments(levels: () => Levels): Promise<Instruments> {
     });
   gauge("mesh_peers", "Peers that have a record", () => levels().peers);
   gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
+  gauge("mesh_queue_depth", "Messages that wait", () => levels().queue["queued"] ?? 0);
   new Gauge({
     name: "mesh_messages",
     help: "Messages kept, by state: the conservation count",

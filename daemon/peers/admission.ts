@@ -4,8 +4,13 @@ import { basename } from "node:path";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Database } from "kit/sqlite.ts";
-import type { Peer, Provenance, Registration, Role } from "./contract.ts";
-import { ALIASES } from "./directory.ts";
+import {
+  isReserved,
+  type Peer,
+  type Provenance,
+  type Registration,
+  type Role,
+} from "./contract.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -178,9 +183,7 @@ const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
 
 /** Refuses names that are the human's or the relay's own (contract 2). */
 export function refuseReserved(name: string): void {
-  if (ALIASES.includes(name) || name.startsWith("mcp-")) {
-    throw new Problem("reserved_name", { name });
-  }
+  if (isReserved(name)) throw new Problem("reserved_name", { name });
 }
 
 /** `{folder}-{backend}`, where no name was given. */

@@ -1,7 +1,7 @@
 /** What the world may say about peers: who is here, how it is reached, how it comes and goes. */
 
 import { z } from "zod";
-import { contract, Instant, Name, Ok, QueryFlag } from "kit/contract.ts";
+import { contract, Instant, line, Name, Ok, QueryFlag } from "kit/contract.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Backend = z.enum([
@@ -19,6 +19,14 @@ export type Backend = z.infer<typeof Backend>;
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
 
+/** Fixed names of the human, as a surface would say it (contract 2). */
+export const ALIASES: readonly string[] = ["dashboard", "telegram"];
+
+/** Names that are the human's or the relay's own (contract 2). */
+export function isReserved(name: string): boolean {
+  return ALIASES.includes(name) || name.startsWith("mcp-");
+}
+
 export const PeerStatus = z.enum(peerMachine.states);
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
 export type TurnState = z.infer<typeof TurnState>;
@@ -30,11 +38,13 @@ export type Transport = z.infer<typeof Transport>;
 export const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
 
 const METADATA_BYTES_MAX = 65_536;
+/** More levels than a reader of the list of peers can be asked to follow. */
+const METADATA_DEPTH_MAX = 64;
 /** What a runtime says of itself: small enough to be read with every record. */
 const Metadata = z.record(z.string(), z.unknown());
 export const GivenMetadata = Metadata.refine(
   isSmall,
-  `Longer than ${METADATA_BYTES_MAX} bytes as JSON`,
+  `Longer than ${METADATA_BYTES_MAX} bytes as JSON, or deeper than ${METADATA_DEPTH_MAX} levels`,
 );
 const maybe = z.string().nullable();
 
@@ -82,10 +92,10 @@ export type Peer = z.output<typeof Peer>;
 export const Provenance = z.object({
   source: Source.optional(),
   initiator: Initiator.optional(),
-  parent_runtime_id: z.string().min(1).optional(),
+  parent_runtime_id: line(1000, 1).optional(),
   ephemeral: z.boolean().optional(),
   addressable: z.boolean().optional(),
-  addressable_reason: z.string().max(1000).optional(),
+  addressable_reason: line(1000).optional(),
 });
 export type Provenance = z.output<typeof Provenance>;
 
@@ -94,19 +104,19 @@ const pid = z.number().int().positive();
 export const Registration = z.object({
   name: Name.optional(),
   peer_id: z.string().optional(),
-  path: z.string().min(1).max(4096),
-  machine: z.string().max(255).optional(),
-  tmux_session: z.string().max(255).optional(),
-  tmux_socket: z.string().max(4096).optional(),
+  path: line(4096, 1),
+  machine: line(255).optional(),
+  tmux_session: line(255).optional(),
+  tmux_socket: line(4096).optional(),
   pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
   backend: Backend,
-  model: z.string().max(255).optional(),
+  model: line(255).optional(),
   circle: Name.optional(),
   role: Role.optional(),
   turn_state: TurnState.optional(),
   agent_pid: pid.optional(),
   parent_pid: pid.optional(),
-  runtime_session_id: z.string().min(1).max(255).optional(),
+  runtime_session_id: line(255, 1).optional(),
   birth_certificate: z.string().optional(),
   metadata: GivenMetadata.optional(),
   provenance: Provenance.optional(),
@@ -246,7 +256,7 @@ export const describePeer = contract({
   summary: "Say what a peer is working on; cleared when read after 15 minutes",
   who: "peer",
   params: byId,
-  body: z.object({ description: z.string().max(2000) }),
+  body: z.object({ description: line(2000) }),
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
@@ -285,7 +295,7 @@ export const reportTurn = contract({
   body: z.object({
     turn_state: TurnState.optional(),
     status: z.enum(["online", "busy"]).optional(),
-    model: z.string().max(255).optional(),
+    model: line(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
   }),
@@ -312,13 +322,15 @@ export const reportChat = contract({
 });
 export type Chat = Pick<z.output<typeof reportChat.body>, "role" | "text" | "turn_id">;
 
-/** JSON of bounded size; what is nested too deep to be written again has none. */
+/** JSON of bounded size and depth. */
 function isSmall(metadata: Record<string, unknown>): boolean {
-  try {
-    return JSON.stringify(metadata).length <= METADATA_BYTES_MAX;
-  } catch {
-    return false;
-  }
+  return !isDeeper(metadata, METADATA_DEPTH_MAX) &&
+    JSON.stringify(metadata).length <= METADATA_BYTES_MAX;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** The few facts by which a message finds its way. */

@@ -2,12 +2,16 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Address, Peer, PeerFilter, Role, Transport } from "./contract.ts";
+import {
+  type Address,
+  ALIASES,
+  type Peer,
+  type PeerFilter,
+  type Role,
+  type Transport,
+} from "./contract.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
-
-/** Fixed names of the human, as a surface would say it (contract 2). */
-export const ALIASES: readonly string[] = ["dashboard", "telegram"];
 
 /** Roles that are found by name from every circle. */
 const EVERYWHERE: readonly Role[] = ["service", "orchestrator", "human"];

@@ -154,3 +154,19 @@ Deno.test("over a real socket, HEAD tells the length, and a refusal comes before
   assert.equal(code, 1);
   assert.match(err, /larger than 1000000 bytes/);
 });
+
+Deno.test("--attach takes the id of a file that is uploaded already, beside files", async () => {
+  await using at = house();
+  await enter(at.w, "web");
+  await enter(at.w, "api");
+  const one = at.file("one.txt", "1"), two = at.file("two.txt", "2");
+  const id = (await at.mesh("attach", one)).out.trim();
+  const words = ["notify", "web", "Look", "--from", "api", "--attach", id, "--attach", two];
+  assert.equal((await at.mesh(...words)).code, 0);
+  const { deliveries } = await get(at.w, "/deliveries?peer_id=web");
+  const named = deliveries[0].attachments.map((file: { filename: string }) => file.filename);
+  assert.deepEqual(named, ["one.txt", "two.txt"]);
+  const unknown = await at.mesh("notify", "web", "Look", "--attach", `att-${"0".repeat(32)}`);
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.err, /Unknown attachment/);
+});

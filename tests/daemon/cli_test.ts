@@ -267,12 +267,12 @@ Deno.test("`ask --wait` that runs out of time is 1 and says how to wait again", 
   });
   const words = ["ask", "api", "Which port?", "--wait", "--timeout", "0"];
   const { code, out, err } = await p.mesh(words);
-  assert.equal(code, 1);
-  assert.equal(out, "");
+  assert.deepEqual([code, out], [1, ""]);
   assert.match(err, /ask-000000000001 is still open/);
   assert.match(err, /mesh show ask-000000000001 --wait/);
   const json = await p.mesh([...words, "--json"]);
-  assert.deepEqual(JSON.parse(json.out), { status: "pending" });
+  const { correlation_id } = OPENED;
+  assert.deepEqual(JSON.parse(json.out), { correlation_id, status: "pending" });
 });
 
 Deno.test("the sender is --from, else the pane's peer, else the human, else cli", async () => {

@@ -147,7 +147,7 @@ Deno.test("what a reply says is as long as a text may be, and no agent is sent w
   await using w = withHuman();
   await enter(w, "ada");
   const [, item_id] = await asked(w);
-  for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5, null]) {
+  for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5]) {
     assert.equal((await post(w, `/inbox/${item_id}/reply`, { text })).status, 422);
   }
   const surface = "a\u0000b";

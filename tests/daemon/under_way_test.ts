@@ -81,7 +81,7 @@ Deno.test("a drain leaves what a sender said after something that a rung is tryi
   assert.deepEqual(await taken(), ["One", "Two"]);
 });
 
-Deno.test("an ask that ends before its frame finds the line gone is not put back", async () => {
+Deno.test("an ask that ends before its frame finds the line full is not put back", async () => {
   await using w = world();
   const bob = await join(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
@@ -92,7 +92,6 @@ Deno.test("an ask that ends before its frame finds the line gone is not put back
   const id = ticket?.message.correlation_id ?? "";
   asks.cancel(id, { asker: "ada", reason: undefined }, human);
   await w.clock.settle();
-  assert.equal(bob.closed?.code, 4013);
   assert.deepEqual([w.daemon.delivery.held(id)?.state, w.daemon.delivery.held(id)?.reason], [
     "dropped",
     "cancelled",

@@ -1,7 +1,7 @@
 /** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
 
 import { z } from "zod";
-import { IdempotencyKey, Name, Text } from "kit/contract.ts";
+import { IdempotencyKey, line, Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
 import type { toWire } from "../../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
@@ -16,7 +16,7 @@ export const Connect = z.object({
   display_name: z.string(),
   circle: Name.optional(),
   backend: z.string(),
-  path: z.string().max(4096).optional(),
+  path: line(4096).optional(),
   role: Role.optional(),
   peer_id: z.string().optional(),
   birth_certificate: z.string().optional(),
@@ -24,7 +24,7 @@ export const Connect = z.object({
   auth_token: z.string().optional(),
   /** Capabilities that we do not know are a newer client's, and are ignored. */
   capabilities: z.array(z.string()).default([]),
-  model: z.string().max(255).optional(),
+  model: line(255).optional(),
   metadata: GivenMetadata.optional(),
 });
 export type Connect = z.output<typeof Connect>;
