@@ -252,7 +252,7 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const dropped = issues.filter(({ path }) => dropNull(value, path));
+  const dropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
   if (dropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
@@ -260,6 +260,12 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const left = issues.filter(({ path }) => wrong.has(path.join(".")));
   // What is checked of a body as a whole comes to light once its fields fit.
   throw invalidRequest(left.length > 0 ? new z.ZodError(left) : again.error);
+}
+
+/** Not a number, as JSON writes one that is none so (contract 1), nor what is to be said. */
+function mayBeNull(issue: z.core.$ZodIssue): boolean {
+  const { path } = issue;
+  return path.at(-1) !== "text" && !(issue.code === "invalid_type" && issue.expected === "number");
 }
 
 /** Deletes what a path leads to, if it is a field and null. Keys of our bodies are lower case. */
