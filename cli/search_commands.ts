@@ -150,7 +150,7 @@ export function showMessages(to: Terminal, messages: readonly Message[], clock: 
       { title: "TEXT", of: ({ snippet, text }) => snippet ?? text },
     ],
     messages,
-    "Nothing that was said fits. What was said in the last second may not be found yet.",
+    "Nothing that was said fits.",
   );
 }
 

@@ -248,17 +248,12 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
-/**
- * As `read`; a field that may be absent may be null as well, as it is in the records we give. Not a
- * length of time: null is what becomes of a number that is none, on its way through JSON.
- */
+/** As `read`; a field that may be absent may be null as well, as it is in the records we give. */
 function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const dropped = issues.filter(({ path }) =>
-    !String(path.at(-1)).endsWith("_seconds") && dropNull(value, path)
-  );
+  const dropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
   if (dropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
@@ -266,6 +261,12 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const left = issues.filter(({ path }) => wrong.has(path.join(".")));
   // What is checked of a body as a whole comes to light once its fields fit.
   throw invalidRequest(left.length > 0 ? new z.ZodError(left) : again.error);
+}
+
+/** Not a length of time, as JSON writes a number that is none so, nor what is to be said. */
+function mayBeNull({ path }: z.core.$ZodIssue): boolean {
+  const field = String(path.at(-1));
+  return field !== "text" && !field.endsWith("_seconds");
 }
 
 /** Deletes what a path leads to, if it is a field and null. Keys of our bodies are lower case. */

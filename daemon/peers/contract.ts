@@ -100,6 +100,8 @@ export const Provenance = z.object({
 export type Provenance = z.output<typeof Provenance>;
 
 const pid = z.number().int().positive();
+/** Null, as in the record, is as good as absent. */
+const known_pid = pid.nullable().transform((said) => said ?? undefined).optional();
 
 export const Registration = z.object({
   name: Name.optional(),
@@ -114,8 +116,8 @@ export const Registration = z.object({
   circle: Name.optional(),
   role: Role.optional(),
   turn_state: TurnState.optional(),
-  agent_pid: pid.optional(),
-  parent_pid: pid.optional(),
+  agent_pid: known_pid,
+  parent_pid: known_pid,
   runtime_session_id: line(255, 1).optional(),
   birth_certificate: z.string().optional(),
   metadata: GivenMetadata.optional(),

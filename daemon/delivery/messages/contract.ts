@@ -50,8 +50,8 @@ export const MessageQuery = z.object({
   q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
     "Words that must all be in the text or in the reply, in any order and without regard to case " +
       'or accents. "two words" are looked for as they stand, deplo* is any word that begins so ' +
-      "(three letters at least); no other sign has a meaning, and the first 32 words count. What " +
-      "was said in the last second may not be found yet.",
+      "(three letters at least); no other sign has a meaning, and the first 32 words count. In a " +
+      "flood, what was said last may not be found for a second.",
   ),
   peer: z.string().min(1).optional().describe(
     "Who took part, as sender or recipient: a name or id, also of a sender that never registered",

@@ -1,4 +1,4 @@
-/** Feeds the full text: on the heart's beat, in small steps, never in a request. */
+/** Feeds the full text: on the heart's beat, in small steps, and before a search what is new. */
 
 import type { Ground } from "kit/ground.ts";
 import * as ledger from "../ledger/ledger.ts";
@@ -10,6 +10,8 @@ const STEP_ROWS = 40;
 /** What a beat feeds in any case, and how long it goes on beyond that: a tenth of a core. */
 const BEAT_ROWS = 2000;
 const BEAT_MS_MAX = 100;
+/** What a search feeds before it looks, so that it finds what was just said: 10 to 20 ms. */
+const SEARCH_STEPS_MAX = 10;
 
 interface Spent {
   readonly rows: number;
@@ -29,10 +31,20 @@ export class Feed {
   }
 
   beat(): void {
+    if (this.#isBehind()) this.#step(++this.#beats, { rows: 0, ms: 0 });
+  }
+
+  /** Feeds what is new, if that is little: after a flood, the heart has to come by first. */
+  catchUp(): void {
+    this.#ground.db.transact(() => {
+      for (let step = 0; step < SEARCH_STEPS_MAX && this.#isBehind(); step++) this.#feed();
+    });
+  }
+
+  #isBehind(): boolean {
     const { db, events } = this.#ground;
     const marks = rows.marks(db);
-    const behind = !marks || marks.seq < ledger.lastSeq(db) || marks.event < events.last;
-    if (behind) this.#step(++this.#beats, { rows: 0, ms: 0 });
+    return !marks || marks.seq < ledger.lastSeq(db) || marks.event < events.last;
   }
 
   /** Each step is a turn of its own, so that requests are answered between them. */

@@ -65,6 +65,7 @@ export class Messages {
     const cursor = this.#seqOf(query.cursor);
     const filter = { peer: this.#side(peer), other: this.#side(other), kind, since, until };
     if (search === undefined) return { messages: [], next: null };
+    if (search) this.#feed.catchUp();
     const { hits, next } = this.#collect({ filter, before: cursor, limit: limit + 1 }, search);
     const shown = fitting(hits.slice(0, limit));
     const cut = shown.length < hits.length ? shown.at(-1)?.seq ?? null : next;
