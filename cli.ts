@@ -142,7 +142,9 @@ const ASK_COMMANDS: readonly Command[] = [
       });
     },
     show: ({ sent_to, skipped, failed }, { terminal }) => {
-      print(terminal, `sent to ${sent_to.length}: `, sent_to.map(({ name }) => name).join(", "));
+      const names = sent_to.map(({ name }) => name).join(", ");
+      const nobody = "sent to nobody; --circle names another circle";
+      print(terminal, names ? `sent to ${sent_to.length}: ${names}` : nobody);
       for (const { peer_id, reason } of skipped) print(terminal, `skipped ${peer_id}: ${reason}`);
       for (const { peer_id, error } of failed) {
         print(terminal, ink("red", `failed ${peer_id}: ${error}`));

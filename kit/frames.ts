@@ -35,3 +35,18 @@ export function dispatcher<S extends Correctable, U extends z.ZodType<Frame>>(
 export function nextTurn(work: () => void): void {
   setImmediate(work);
 }
+
+const QUIET_TURNS = 100;
+const TURNS_MAX = 5000;
+
+/** Does `work` once a count has stood still for some turns, or will not. */
+export function whenQuiet(count: () => number, work: () => void): void {
+  let [before, quiet, turns] = [count(), 0, 0];
+  nextTurn(function look() {
+    const now = count();
+    quiet = now === before ? quiet + 1 : 0;
+    before = now;
+    if (quiet >= QUIET_TURNS || ++turns >= TURNS_MAX) work();
+    else nextTurn(look);
+  });
+}

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Ground } from "kit/ground.ts";
-import { dispatcher, nextTurn } from "kit/frames.ts";
+import { dispatcher, nextTurn, whenQuiet } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type { Chat, Turn } from "../../peers/contract.ts";
@@ -214,6 +214,7 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
 export function upgrade(request: Request, wireOn: (line: Line) => Wire): Response {
   const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
   let closing = false;
+  let heard = 0;
   const line: Line = {
     get open() {
       return !closing && socket.readyState === WebSocket.OPEN;
@@ -225,12 +226,15 @@ export function upgrade(request: Request, wireOn: (line: Line) => Wire): Respons
     close(code, reason) {
       if (closing) return;
       closing = true;
-      // Closed in the turn that sent, with more to read, the runtime drops the line without a word.
-      nextTurn(() => socket.close(code, reason));
+      // With more to read after it said why, the runtime drops the line, and what it said is lost.
+      whenQuiet(() => heard, () => socket.close(code, reason));
+      // A reader that takes nothing never says that it heard of its end.
+      nextTurn(() => wire.closed());
     },
   };
   const wire = wireOn(line);
   socket.onmessage = ({ data }) => {
+    heard++;
     if (closing) return;
     if (typeof data === "string") wire.receive(data);
     else wire.correct("The frame is not text");
