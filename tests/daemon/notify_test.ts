@@ -137,3 +137,15 @@ Deno.test("a full queue fails one copy of a broadcast alone", async () => {
   assert.equal(answer.sent_to.length, 1);
   assert.deepEqual(answer.failed, [{ peer_id: bob.peer_id, error: "queue_full" }]);
 });
+
+Deno.test("a note for nobody, in whatever form, names an unknown peer", async () => {
+  await using w = world();
+  for (const to_peer of [null, "", "  ", "nobody"]) {
+    const { status, error, reason } = await post(w, "/notify", {
+      from_peer: "ada",
+      to_peer,
+      text: "Hi",
+    });
+    assert.deepEqual([status, error, reason], [404, "unknown_peer", "unknown_peer"]);
+  }
+});
