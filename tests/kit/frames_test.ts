@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
-import { dispatcher } from "kit/frames.ts";
+import { dispatcher, whenQuiet } from "kit/frames.ts";
 
 const Hello = z.object({ type: z.literal("hello"), peer_id: z.string() });
 const Count = z.object({ type: z.literal("count"), n: z.number().default(1) });
@@ -65,4 +65,15 @@ Deno.test("whatever arrives, it is taken or answered, never thrown", () => {
 Deno.test("a frame without a handler does not compile", () => {
   // @ts-expect-error `count` has no handler.
   dispatcher<Session, typeof Inbound>(Inbound, { hello: () => {} });
+});
+
+Deno.test("what waits for quiet is done once a count stands still, or never would", async () => {
+  let count = 0;
+  let loud = 200;
+  const work = Promise.withResolvers<number>();
+  whenQuiet(() => loud-- > 0 ? ++count : count, () => work.resolve(loud));
+  assert.ok(await work.promise < 0);
+  const hopeless = Promise.withResolvers<void>();
+  whenQuiet(() => ++count, hopeless.resolve);
+  await hopeless.promise;
 });
