@@ -40,3 +40,13 @@ Deno.test("what is wrong with a body as a whole is said, nulls or not", async ()
   assert.equal(status, 422);
   assert.ok(issues.length > 0);
 });
+
+Deno.test("a client may leave what it does not know as null when it connects", async () => {
+  await using w = world();
+  const nulls = { circle: null, peer_id: null, agent_pid: null, model: null, capabilities: null };
+  const socket = w.socket();
+  assert.equal((await socket.connect({ display_name: "api", ...nulls }))?.type, "connected");
+  const nobody = w.socket();
+  await nobody.connect({ display_name: null });
+  assert.equal(nobody.closed?.code, 4002);
+});

@@ -11,22 +11,31 @@ export const FRAME_BYTES_MAX = 1_048_576;
 
 export const Capability = z.enum(["delivery_receipts", "inbox_surface", "thread_steering"]);
 
-export const Connect = z.object({
-  type: z.literal("connect"),
-  display_name: z.string(),
-  circle: Name.optional(),
-  backend: z.string(),
-  path: line(4096).optional(),
-  role: Role.optional(),
-  peer_id: z.string().optional(),
-  birth_certificate: z.string().optional(),
-  agent_pid: z.number().int().positive().optional(),
-  auth_token: z.string().optional(),
-  /** Capabilities that we do not know are a newer client's, and are ignored. */
-  capabilities: z.array(z.string()).default([]),
-  model: line(255).optional(),
-  metadata: GivenMetadata.optional(),
-});
+/** As in a body, a field that may be absent may be null. */
+const withoutNulls = (frame: unknown) =>
+  typeof frame === "object" && frame !== null && !Array.isArray(frame)
+    ? Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== null))
+    : frame;
+
+export const Connect = z.preprocess(
+  withoutNulls,
+  z.object({
+    type: z.literal("connect"),
+    display_name: z.string(),
+    circle: Name.optional(),
+    backend: z.string(),
+    path: line(4096).optional(),
+    role: Role.optional(),
+    peer_id: z.string().optional(),
+    birth_certificate: z.string().optional(),
+    agent_pid: z.number().int().positive().optional(),
+    auth_token: z.string().optional(),
+    /** Capabilities that we do not know are a newer client's, and are ignored. */
+    capabilities: z.array(z.string()).default([]),
+    model: line(255).optional(),
+    metadata: GivenMetadata.optional(),
+  }),
+);
 export type Connect = z.output<typeof Connect>;
 
 /** What a surface calls a message that it rendered; none is as good as null. */
