@@ -275,4 +275,10 @@ export const migrations: readonly string[] = [
     seen_at integer not null
   ) strict, without rowid;
   `,
+  // Who said what a peer's status and turn are, and when: evidence has a source and an age.
+  `
+  alter table peers add column status_by text;
+  alter table peers add column status_at integer;
+  alter table peers add column turn_by text;
+  `,
 ];

@@ -27,6 +27,9 @@ export const StoredPeer = Peer.omit({
   agent_started: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
   offline_reason: z.string().nullable(),
+  status_by: z.string().nullable(),
+  status_at: Instant.nullable(),
+  turn_by: z.string().nullable(),
   dropped_at: Instant.nullable(),
   closed: z.boolean(),
 });
@@ -114,6 +117,30 @@ export function byPane(db: Database, pane_id: string, tmux_socket: string | null
        and (:tmux_socket is null or tmux_socket = :tmux_socket)
      order by status = 'offline', last_seen desc`,
     { pane_id, tmux_socket },
+  );
+}
+
+/** Where peers of a machine have said that their tmux servers are. */
+export function tmuxSockets(db: Database, machine: string): string[] {
+  const found = db.all(
+    z.object({ tmux_socket: z.string() }),
+    `select distinct tmux_socket from peers
+     where tmux_socket is not null and machine = :machine and closed = 0
+     order by tmux_socket`,
+    { machine },
+  );
+  return found.map(({ tmux_socket }) => tmux_socket);
+}
+
+/** Orchestrators of a circle that are not retired nor dropped. */
+export function orchestrators(db: Database, circle: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where circle = :circle and role = 'orchestrator' and status <> 'retired'
+       and dropped_at is null
+     order by status = 'offline', peer_id`,
+    { circle },
   );
 }
 

@@ -42,6 +42,9 @@ for (const generation of GENERATIONS) {
       "list_peers",
       "whoami",
       "set_description",
+      "kill_peer",
+      "claim_orchestrator_role",
+      "orchestrator_status",
     ]);
     for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
       assert.match(description ?? "", /[Nn]ot /, `${name} says when not to use it`);
