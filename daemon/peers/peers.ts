@@ -181,7 +181,6 @@ export class Peers {
         this.#update(present, (peer) => ({ ...peer, role: "agent" }));
       }
       this.#update(peer_id, (peer) => ({ ...peer, role }));
-      this.rename(peer_id, this.#mustGet(peer_id).name); // Some roles are found from every circle.
     });
   }
 

@@ -36,8 +36,6 @@ interface Evidence {
   readonly pane: PaneSight | null;
   /** Whether the agent's process is in the pane; null where one of them is not known. */
   readonly in_pane: boolean | null;
-  /** Another live peer on the same pane. */
-  readonly rival: string | undefined;
   /** Another live peer of the same session. */
   readonly twin: string | undefined;
   readonly probes: readonly Probe[];
@@ -74,9 +72,10 @@ export class Doctor {
       : null;
     const probes = asked.status === "retired" ? [] : await this.#needs.probe(placeOf(asked));
     const stored = this.#mustGet(peer_id); // From here on all is of one moment.
-    const { agent_pid, agent_started, pane_id, tmux_socket, runtime_session_id: session } = stored;
-    const others = (found: StoredPeer[]) =>
-      found.find((other) => other.peer_id !== peer_id && isLive(other))?.peer_id;
+    const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
+    const twin = rows.bySession(db, session ?? "").find((other) =>
+      other.peer_id !== peer_id && other.backend === backend && isLive(other)
+    );
     return {
       ...{ stored, here, pane, probes },
       record: directory.record(peer_id),
@@ -86,8 +85,7 @@ export class Doctor {
       in_pane: agent_pid !== null && pane?.state === "found"
         ? sights.holds(pane.pane, agent_pid)
         : null,
-      rival: pane_id && here ? others(rows.byPane(db, pane_id, tmux_socket)) : undefined,
-      twin: session ? others(rows.bySession(db, session)) : undefined,
+      twin: twin?.peer_id,
       unproved: this.#needs.unproved(peer_id),
     };
   }
@@ -114,7 +112,7 @@ export class Doctor {
 
 /** Each contradiction of contract 3: whether it holds, and the sentence that says so. */
 function contradictionsOf(evidence: Evidence, now: number): Contradiction[] {
-  const { stored, record, running, pane, in_pane, rival, twin, probes, unproved } = evidence;
+  const { stored, record, running, pane, in_pane, twin, probes, unproved } = evidence;
   const { status, agent_pid, pane_id, turn_state, turn_at, role } = stored;
   const live = isLive(stored);
   const oldest = record.oldest_pending_age_seconds ?? 0;
@@ -126,12 +124,11 @@ function contradictionsOf(evidence: Evidence, now: number): Contradiction[] {
     [live && pane !== null && isGone(pane),            "PANE_MISSING",        "error",   `It is ${status}, and tmux has no pane ${pane_id}`],
     [live && running === false,                        "AGENT_PID_DEAD",      "error",   `It is ${status}, and its process ${agent_pid} is not running`],
     [live && running === true && in_pane === false,    "PANE_OWNER_MISMATCH", "error",   `Its process ${agent_pid} runs outside of its pane ${pane_id}`],
-    [live && in_pane !== false && rival !== undefined, "PANE_OWNER_MISMATCH", "error",   `${rival} is registered on its pane ${pane_id} as well`],
     [oldest * 1000 > STALE_MS,                         "STALE_PENDING_ASK",   "warning", `An ask has waited for its answer for ${minutes(oldest * 1000)}`],
     [live && working > STALE_MS,                       "TURN_STUCK",          "warning", `Its turn has gone on for ${minutes(working)}, and no hook has said more`],
     [status === "retired" && running === true,         "RETIRED_BUT_LIVE",    "error",   `It is retired, and its process ${agent_pid} runs on`],
     [changed,                                          "SESSION_MISMATCH",    "error",   "Its process runs another session than the registered one"],
-    [live && !changed && twin !== undefined,           "SESSION_MISMATCH",    "error",   `${twin} is registered for its session as well`],
+    [live && !changed && twin !== undefined,           "SESSION_MISMATCH",    "error",   `${twin} is registered with the same session`],
     [unproved.length > 0,                              "UNPROVED_DELIVERY",   "warning", `Nothing has proved that ${unproved.length} of its messages were read`],
   ];
   return table.flatMap(([holds, code, severity, detail]) =>
