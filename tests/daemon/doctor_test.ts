@@ -61,7 +61,7 @@ Deno.test("the doctor lays the evidence side by side, each with its source and i
   assert.partialDeepStrictEqual(of("rung pane"), { ok: true, source: "pane", detail: "ready" });
 });
 
-Deno.test("evidence is as old as the last word, whoever said it", async () => {
+Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidence]", async () => {
   await using w = world();
   const socket = await join(w, "ada");
   await socket.say({ type: "status", status: "busy", turn_state: "working" });
@@ -136,7 +136,7 @@ Deno.test("the doctor finds a peer that is online, and that nothing reaches", as
   assert.deepEqual(await codes(w), []);
 });
 
-Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts", async () => {
+Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts [c2.event.contradiction]", async () => {
   await using house = await healthy();
   const { w, sights, peer_id } = house;
   sights.close("%3");

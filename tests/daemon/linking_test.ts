@@ -157,7 +157,7 @@ async function lost(at: ReturnType<typeof house>) {
   return peer_id;
 }
 
-Deno.test("a peer is linked with its recorded pane, whatever process the agent is now", async () => {
+Deno.test("a peer is linked with its recorded pane, whatever process the agent is now [c3.peer.link]", async () => {
   await using at = house();
   const { w, sights, agents } = at;
   const peer_id = await lost(at);

@@ -9,7 +9,7 @@ const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
 const statusOf = async (w: World, peer_id: string) => (await get(w, `/peers/${peer_id}`)).status;
 
-Deno.test("a new registration takes a pane from the peer that had it, and the cause is recorded", async () => {
+Deno.test("a new registration takes a pane from the peer that had it, and the cause is recorded [c2.peer.takeover]", async () => {
   await using w = world();
   const old = await enter(w, "ada", PANE);
   const fresh = await enter(w, "bob", PANE);
@@ -101,7 +101,7 @@ Deno.test("renaming an offline peer leaves it offline, and what it says of itsel
   assert.equal(said(w, "peer_online").length, 1);
 });
 
-Deno.test("a live orchestrator is displaced by force alone, and a lost one by anybody", async () => {
+Deno.test("a live orchestrator is displaced by force alone, and a lost one by anybody [c3.peer.role]", async () => {
   await using w = world();
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
@@ -167,7 +167,7 @@ Deno.test("a process that does not listen is taken down after a grace", async ()
   assert.equal(w.daemon.directory.record(peer_id).status, "retired");
 });
 
-Deno.test("nothing is killed that is not proved to be the peer's process, and nothing is retired", async () => {
+Deno.test("nothing is killed that is not proved to be the peer's process, and nothing is retired [c3.peer.kill]", async () => {
   await using w = world();
   w.processes.start(1);
   const cases: [string, Record<string, unknown>, () => void][] = [

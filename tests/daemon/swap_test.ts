@@ -113,20 +113,23 @@ withTmux("a shell is not linked: it would run what it is told", async (terminal)
   assert.deepEqual((await get(w, "/peers")).peers, []);
 });
 
-withTmux("nothing enters a pane whose program is swapped before the paste", async (terminal) => {
-  const pane = await agent(terminal);
-  await using w = house(terminal, () => respawn(terminal, pane));
-  const { peer_id } = await register(w, terminal, pane);
-  const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
-  assert.equal((await settled(w, delivery_id)).state, "queued");
-  const heir = await register(w, terminal, pane, "eve");
-  await w.clock.settle();
-  assert.partialDeepStrictEqual(said(w, "peer_offline"), [{ peer_id, reason: "pane_takeover" }]);
-  assert.notEqual(heir.peer_id, peer_id);
-  assert.deepEqual([terminal.read("got"), terminal.read("other")], ["", ""]);
-  assert.equal(terminal.cli("list-buffers"), "");
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
-});
+withTmux(
+  "nothing enters a pane whose program is swapped before the paste [c3.pane.owner]",
+  async (terminal) => {
+    const pane = await agent(terminal);
+    await using w = house(terminal, () => respawn(terminal, pane));
+    const { peer_id } = await register(w, terminal, pane);
+    const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
+    assert.equal((await settled(w, delivery_id)).state, "queued");
+    const heir = await register(w, terminal, pane, "eve");
+    await w.clock.settle();
+    assert.partialDeepStrictEqual(said(w, "peer_offline"), [{ peer_id, reason: "pane_takeover" }]);
+    assert.notEqual(heir.peer_id, peer_id);
+    assert.deepEqual([terminal.read("got"), terminal.read("other")], ["", ""]);
+    assert.equal(terminal.cli("list-buffers"), "");
+    assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+  },
+);
 
 /** A program that reads each byte that comes, as soon as it comes. */
 const HEIR = `
