@@ -40,13 +40,14 @@ export class FakeProcesses {
     return since !== undefined && (started === undefined || started === since);
   }
 
-  /** What was sent to whom; who is not deaf to it ends. */
-  readonly signals: [pid: number, signal: string][] = [];
+  /** What was sent to whom, of which start; who is not deaf to it ends. */
+  readonly signals: [pid: number, signal: string, started: string][] = [];
   readonly deaf = new Set<number>();
 
   readonly signal: Mortals["signal"] = (pid, signal) => {
-    if (!this.#alive.has(pid)) return "gone";
-    this.signals.push([pid, signal]);
+    const started = this.#alive.get(pid);
+    if (started === undefined) return "gone";
+    this.signals.push([pid, signal, started]);
     if (signal === "SIGKILL" || !this.deaf.has(pid)) this.end(pid);
     return "sent";
   };

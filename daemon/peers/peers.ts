@@ -167,7 +167,7 @@ export class Peers {
 
   /** Gives a peer a role; a live orchestrator gives way only to `force` (contract 3). */
   assume(peer_id: string, { role, force }: RoleChange): void {
-    const { db } = this.#ground;
+    const { db, events } = this.#ground;
     db.transact(() => {
       this.#refuseRetired(peer_id);
       const { circle, role: before } = this.#mustGet(peer_id);
@@ -178,7 +178,8 @@ export class Peers {
         if (isLive(other) && !force) {
           throw new Problem("orchestrator_present", { peer_id: present, name });
         }
-        this.#update(present, (peer) => ({ ...peer, role: "agent" }));
+        rows.update(db, { ...this.#mustGet(present), role: "agent" });
+        if (other.dropped_at === null) events.append("peer_updated", { peer_id: present, name });
       }
       this.#update(peer_id, (peer) => ({ ...peer, role }));
     });
@@ -279,15 +280,13 @@ export class Peers {
   }
 
   /** One pane, one agent: whoever was registered on it is there no more (specification 3). */
-  #takePane({ peer_id, pane_id, tmux_socket, machine }: StoredPeer): void {
-    if (pane_id === null) return;
-    for (const other of rows.byPane(this.#ground.db, pane_id, tmux_socket)) {
-      if (other.peer_id === peer_id || other.machine !== machine) continue;
-      if (other.tmux_socket !== tmux_socket) continue;
-      if (isLive(other)) {
-        const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
-        this.offline(other.peer_id, { ...cause, terminal: false });
-      }
+  #takePane(peer: StoredPeer): void {
+    if (peer.pane_id === null) return;
+    const { peer_id } = peer;
+    const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
+    for (const other of rows.recordedOn(this.#ground.db, peer)) {
+      if (other.peer_id === peer_id) continue;
+      if (isLive(other)) this.offline(other.peer_id, { ...cause, terminal: false });
       rows.update(this.#ground.db, { ...this.#mustGet(other.peer_id), pane_id: null });
     }
   }

@@ -120,6 +120,19 @@ export function byPane(db: Database, pane_id: string, tmux_socket: string | null
   );
 }
 
+/** Whoever has this very pane on its record, those included that are gone and may come back. */
+export function recordedOn(
+  db: Database,
+  { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
+): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where pane_id = :pane_id and tmux_socket is :tmux_socket
+       and machine is :machine and closed = 0`,
+    { pane_id, tmux_socket, machine },
+  );
+}
+
 /** Where peers of a machine have said that their tmux servers are. */
 export function tmuxSockets(db: Database, machine: string): string[] {
   const found = db.all(
@@ -132,14 +145,13 @@ export function tmuxSockets(db: Database, machine: string): string[] {
   return found.map(({ tmux_socket }) => tmux_socket);
 }
 
-/** Orchestrators of a circle that are not retired nor dropped. */
+/** Orchestrators of a circle, those included that are gone and may come back. */
 export function orchestrators(db: Database, circle: string): Address[] {
   return db.all(
     Address,
     `select ${ADDRESS} from peers
-     where circle = :circle and role = 'orchestrator' and status <> 'retired'
-       and dropped_at is null
-     order by status = 'offline', peer_id`,
+     where circle = :circle and role = 'orchestrator' and closed = 0
+     order by status in ('offline', 'retired'), peer_id`,
     { circle },
   );
 }

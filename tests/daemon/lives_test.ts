@@ -46,6 +46,23 @@ Deno.test("a peer that was offline when its pane was taken has lost it too, with
   assert.equal(w.daemon.directory.record(old.peer_id).pane_id, null);
 });
 
+Deno.test("who comes back from nowhere does not bring a pane along that is another's by now", async () => {
+  await using w = world();
+  w.processes.start(7);
+  const dropped = await enter(w, "ada", { ...PANE, runtime_session_id: "s-1" });
+  await post(w, "/peer/unregister", { peer_id: dropped.peer_id });
+  const retired = await enter(w, "bob", PANE);
+  await post(w, `/peers/${retired.peer_id}/offline`, { terminal: true });
+  const { peer_id } = await enter(w, "eve", PANE);
+  await enter(w, "ada", { runtime_session_id: "s-1" });
+  await enter(w, "bob", { peer_id: retired.peer_id, agent_pid: 7 });
+  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  for (const back of [dropped, retired]) {
+    const { status, pane_id } = w.daemon.directory.record(back.peer_id);
+    assert.deepEqual([status, pane_id], ["online", null]);
+  }
+});
+
 Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline]", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, processes: new FakeProcesses() };
@@ -146,7 +163,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   const asked = await ask(w, "cli", "ada");
   const killed = await post(w, "/peers/ada/kill");
   assert.deepEqual(killed, { status: 200, ok: true, peer_id, agent_pid: 7, signal: "SIGTERM" });
-  assert.deepEqual(w.processes.signals, [[7, "SIGTERM"]]);
+  assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
   assert.equal(w.daemon.directory.record(peer_id).status, "retired");
   assert.partialDeepStrictEqual(said(w, "peer_offline").at(-1), {
     ...{ reason: "killed", source: "operator", detail: "SIGTERM", terminal: true },
@@ -160,7 +177,7 @@ Deno.test("a process that does not listen is taken down after a grace", async ()
   w.processes.deaf.add(7);
   const killing = post(w, "/peers/ada/kill");
   await w.clock.advance(4_900);
-  assert.deepEqual(w.processes.signals, [[7, "SIGTERM"]]);
+  assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
   await w.clock.advance(200);
   assert.equal((await killing).signal, "SIGKILL");

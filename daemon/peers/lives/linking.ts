@@ -1,4 +1,4 @@
-/** PaneSights and peers brought together: what is not bound, binding it, and finding a lost way again. */
+/** Brings panes and peers together: who is not bound, binding it, and finding a lost way again. */
 
 import { basename } from "node:path";
 import type { Ground } from "kit/ground.ts";
