@@ -148,6 +148,7 @@ async function link({ call, terminal }: Session, words: Words): Promise<number> 
   const params = { pane_id: words.text("pane") };
   const linked = await call(linkPane, {
     params,
+    query: {},
     body: {
       backend: backend.data,
       name: words.maybe("name"),

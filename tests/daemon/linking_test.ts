@@ -133,7 +133,8 @@ Deno.test("a pane that is not there is 404, and one that has a peer is 409", asy
   await enter(w, "far", { tmux_socket: other });
   sights.open("%3", { tmux_socket: other, front: { pid: 9, started: "1", args: [] } });
   assert.deepEqual(await errorOf(LINK), [404, "unknown_pane"], "it could be either");
-  assert.deepEqual(await errorOf(LINK, { tmux_socket: SOCKET }), [200, undefined]);
+  const named = `${LINK}?tmux_socket=${encodeURIComponent(SOCKET)}`;
+  assert.deepEqual(await errorOf(named), [200, undefined]);
   assert.deepEqual(await errorOf(LINK, { tmux_socket: SOCKET }), [409, "already_linked"]);
   w.processes.start(9);
   const rival = { pane_id: "%3", tmux_socket: other };

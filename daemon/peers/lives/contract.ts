@@ -82,6 +82,7 @@ export const linkPane = contract({
   summary: "Register the agent in a pane, if messages reach it; else nothing is left behind",
   who: "operator",
   params: z.object({ pane_id: z.string() }),
+  query: z.object({ tmux_socket: tmux_socket.optional() }),
   body: z.object({
     backend: Backend,
     tmux_socket: tmux_socket.optional(),

@@ -32,7 +32,9 @@ export function lifeRoutes(lives: Lives): Route[] {
     }),
     route(contracts.renewIdentity, ({ body }) => identities.renew(body)),
     route(contracts.listOrphans, async () => ({ panes: await linking.orphans() })),
-    route(contracts.linkPane, ({ params, body }) => linking.linkPane(params.pane_id, body)),
+    route(contracts.linkPane, ({ params, query, body }) => {
+      return linking.linkPane(params.pane_id, { ...query, ...body });
+    }),
     route(contracts.linkPeer, ({ params, query }) => linking.linkPeer(idOf(params, query))),
     route(contracts.rehookPeer, ({ params, query, body }) => {
       return linking.rehook(idOf(params, query), body);

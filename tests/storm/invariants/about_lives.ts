@@ -1,4 +1,4 @@
-/** Invariants of lives: one pane one agent, one leader a circle, and no process that is not proved. */
+/** Invariants of lives: one agent a pane, one leader a circle, no end of what is not proved. */
 
 import assert from "node:assert/strict";
 import type { Peer, Picture } from "../picture.ts";
