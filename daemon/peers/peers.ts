@@ -244,8 +244,9 @@ export class Peers {
     const { db, clock } = this.#ground;
     const { peer_id } = seen;
     db.transact(() => {
-      const now = this.addressee(peer_id);
-      if (!now || now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
+      const now = rows.get(db, peer_id);
+      if (!now || !isLive(now) || now.machine !== this.#needs.machine) return;
+      if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
       if (!alive) {
         if (this.#needs.directory.connected(peer_id)) return;
         return this.offline(peer_id, { reason: "agent_exited", source, terminal: false });

@@ -1,6 +1,6 @@
 /** Panes and agents for tests of lives: tmux as a list, and a rung that says what a test wants. */
 
-import type { Adapter, Rung } from "../../daemon/agents/contract.ts";
+import type { Adapter, Rung, Sighting } from "../../daemon/agents/contract.ts";
 import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
 import type { Backend } from "../../daemon/peers/contract.ts";
 
@@ -51,6 +51,8 @@ export class FakePanes implements PaneSights {
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
   refuses: string | undefined;
+  /** What is seen of it from outside. */
+  sighting: Sighting | undefined;
   /** What a test does while the rung is asked. */
   meanwhile: () => void = () => undefined;
 
@@ -75,6 +77,7 @@ export class FakeAgents implements Adapter {
   }
 
   sight() {
-    return Promise.resolve(undefined);
+    this.meanwhile();
+    return Promise.resolve(this.sighting);
   }
 }

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { FakeProcesses, type World, world } from "../world.ts";
-import { ask, enter, get, post, said, typesSince } from "./cast.ts";
-import { SOCKET } from "./fake_panes.ts";
+import { ask, enter, get, join, post, said, typesSince } from "./cast.ts";
+import { FakeAgents, SOCKET } from "./fake_panes.ts";
 
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
@@ -106,6 +106,46 @@ Deno.test("a tombstone is never lifted, not even by an end that comes late", asy
   const claim = { name: "ada", path: "/work", backend: "sdk", peer_id, agent_pid: 7 };
   assert.equal((await post(w, "/peers", claim)).error, "peer_retired");
   assert.equal((await get(w, `/peers/${peer_id}`)).error, "unknown_peer");
+});
+
+Deno.test("who is seen to be gone goes offline, and is told by whom it was seen", async () => {
+  const agents = new FakeAgents();
+  await using w = world({ adapters: [agents] });
+  const claude = { backend: "claude-code", pane_id: "%3" };
+  const { peer_id } = await enter(w, "ada", claude);
+  await enter(w, "far", { ...claude, machine: "elsewhere" });
+  agents.sighting = { alive: true, turn_state: "working", source: "session registry" };
+  await w.beat(3);
+  const { turn_state, status } = w.daemon.directory.record(peer_id);
+  assert.deepEqual([turn_state, status], ["working", "busy"]);
+  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
+  await w.beat(3);
+  assert.deepEqual(said(w, "peer_offline"), [{
+    ...{ peer_id, name: "ada", reason: "agent_exited", source: "tmux", detail: null },
+    terminal: false,
+  }]);
+  const far = w.daemon.directory.record(w.daemon.directory.find("far").peer_id);
+  assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
+});
+
+Deno.test("a look that comes late says nothing of the agent that has come since, nor of a socket's", async () => {
+  const agents = new FakeAgents();
+  await using w = world({ adapters: [agents] });
+  const claude = { backend: "claude-code", pane_id: "%3" };
+  const { peer_id } = await enter(w, "ada", claude);
+  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
+  agents.meanwhile = () => {
+    w.daemon.peers.register({ peer_id, path: "/work", backend: "claude-code", pane_id: "%4" });
+    agents.meanwhile = () => (agents.sighting = undefined);
+  };
+  await w.beat(3);
+  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  const socket = await join(w, "bob", { backend: "claude-code" });
+  agents.meanwhile = () => undefined;
+  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
+  await w.beat(3);
+  assert.equal(socket.closed, undefined);
+  assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
 Deno.test("renaming an offline peer leaves it offline, and what it says of itself is a sign of life", async () => {

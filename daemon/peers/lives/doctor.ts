@@ -93,7 +93,8 @@ export class Doctor {
   #tell(peer_id: string, contradictions: readonly Contradiction[]): void {
     const before = this.#known.get(peer_id);
     const { db, events } = this.#ground;
-    this.#known.set(peer_id, new Set(contradictions.map(({ code }) => code)));
+    if (contradictions.length === 0) this.#known.delete(peer_id);
+    else this.#known.set(peer_id, new Set(contradictions.map(({ code }) => code)));
     const news = contradictions.filter(({ code }) => !before?.has(code));
     if (news.length === 0) return;
     db.transact(() => {
