@@ -24,6 +24,7 @@ import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
 import { DOCTOR } from "./cli/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
+import { PEER_COMMANDS } from "./cli/peer_commands.ts";
 import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
@@ -260,6 +261,7 @@ export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
   DOCTOR,
   ...ASK_COMMANDS,
+  ...PEER_COMMANDS,
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,

@@ -33,9 +33,12 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
-import type { Processes } from "./peers/admission.ts";
+import type { PaneSights } from "./pane_sights.ts";
 import { Registry } from "./peers/certificate.ts";
 import { Directory } from "./peers/directory.ts";
+import type { Mortals } from "./peers/lives/ending.ts";
+import { Replaced } from "./peers/lives/replaced.ts";
+import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
@@ -58,6 +61,7 @@ import {
   openRouter,
   openSurfaces,
 } from "./wiring.ts";
+import { openLives } from "./wiring_lives.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -72,7 +76,9 @@ export interface Outside {
   readonly machine: string;
   /** Ids of messages, by the daemon's own key. */
   numbers(key: string): Numbers;
-  readonly processes: Processes & { parentOf(pid: number): number | undefined };
+  readonly processes: Mortals;
+  /** What is in the panes of this machine's tmux servers. */
+  readonly sights: PaneSights;
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
@@ -92,6 +98,9 @@ export class Daemon implements AsyncDisposable {
   readonly directory: Directory;
   readonly registry: Registry;
   readonly peers: Peers;
+  /** What restarts have replaced; it is noted by whoever restarts. */
+  readonly replaced = new Replaced();
+  readonly lives: Lives;
   readonly sockets: Sockets;
   readonly delivery: Delivery;
   readonly drains: Drains;
@@ -154,6 +163,7 @@ export class Daemon implements AsyncDisposable {
     this.router = openRouter(this);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
+    this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
     this.fetch = serve(routesOf(this), {

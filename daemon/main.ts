@@ -10,7 +10,7 @@ import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
-import { isAlive, parentOf, startOf } from "./processes.ts";
+import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
 import { isAtTerminal } from "./terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -53,7 +53,8 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       machine: hostname(),
       numbers: keyedNumbers,
       pid: Deno.pid,
-      processes: { startOf, isAlive, parentOf },
+      processes: { startOf, isAlive, parentOf, signal: sendSignal },
+      sights: agents.sights,
       adapters: () => agents.adapters,
       hooks: agents.hooks,
       files: filesIn(join(state, "attachments")),

@@ -280,4 +280,10 @@ export const migrations: readonly string[] = [
   alter table messages add column reply_voice text
     check (reply_voice in ('peer', 'human', 'unverified'));
   `,
+  // Who said what a peer's status and turn are, and when: evidence has a source and an age.
+  `
+  alter table peers add column status_by text;
+  alter table peers add column status_at integer;
+  alter table peers add column turn_by text;
+  `,
 ];

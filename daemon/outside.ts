@@ -8,10 +8,12 @@ import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
 import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
+import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
+  readonly sights: PaneSights;
   /** The name of the tmux session that a pane is in. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
@@ -35,6 +37,7 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
       genericAdapter({ tmuxes, clock, log }),
     ],
     hooks: { "claude-code": claudeCodeHooks },
+    sights: sightsOf(tmuxes, ownSocket(env)),
     async sessionOf(tmux_socket, pane_id) {
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;

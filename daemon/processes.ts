@@ -18,6 +18,21 @@ export function isAlive(pid: number, started?: string): boolean {
   return started === undefined || startOf(pid) === started;
 }
 
+/** Sends a signal; `forbidden` where the process is another user's. */
+export function sendSignal(
+  pid: number,
+  name: "SIGTERM" | "SIGKILL",
+): "sent" | "gone" | "forbidden" {
+  try {
+    Deno.kill(pid, name);
+    return "sent";
+  } catch (error) {
+    if (isGone(error)) return "gone";
+    if (error instanceof Deno.errors.PermissionDenied) return "forbidden";
+    throw error;
+  }
+}
+
 /** True while a process is suspended, as by Ctrl-Z. */
 export function isStopped(pid: number): boolean {
   return /^[Tt]/.test(fact(pid, "state") ?? "");

@@ -25,6 +25,7 @@ import { greet } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
+import { lifeRoutes } from "./peers/lives/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 
@@ -43,6 +44,7 @@ export function routesOf(daemon: Daemon): Route[] {
   };
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry),
+    ...lifeRoutes(daemon.lives),
     ...askRoutes(daemon.asks, {
       provenHuman,
       senderOf,
@@ -101,7 +103,8 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
       detach: (session) => detach(daemon, session),
       receipt: (session, ack) => delivery.receipt(session, ack),
       turn: (peer_id, turn) => {
-        if (directory.isOpen(peer_id)) peers.turn(peer_id, turn); // It may just have been retired.
+        if (!directory.isOpen(peer_id)) return; // It may just have been retired.
+        peers.turn(peer_id, turn, "websocket");
       },
       chat: (peer_id, said) => {
         if (directory.isOpen(peer_id)) peers.chat(peer_id, said);

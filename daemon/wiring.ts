@@ -56,6 +56,7 @@ export function openPeers(house: Daemon): Peers {
     directory: house.directory,
     processes: house.outside.processes,
     machine: house.outside.machine,
+    replaced: house.replaced,
     reactions: {
       unreachable: ({ peer_id }, why) => {
         const dropped_deliveries = house.delivery.dropQueue(peer_id, why);
@@ -290,7 +291,7 @@ export function openAgents(house: Daemon): Agents {
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       ofSession: (session_id) => house.directory.ofSession(session_id),
       addressees: () => house.peers.addressees(),
-      observed: (peer_id, turn_state) => house.peers.observed(peer_id, turn_state),
+      observed: (peer, seen) => house.peers.observed(peer, seen),
     },
     delivery: house.delivery,
     parcel: toParcel,
@@ -301,6 +302,7 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
   const { Mcp } = await import("./mcp/mcp.ts");
   return new Mcp({
     call: (contract, given) => house.call(contract, given),
+    allow_admin_tools: house.config["daemon.mcp.allow_admin_tools"],
     fault: (fault) => house.ground.log.error("A tool failed", { fault }),
     identify: identifyByHeaders({
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),

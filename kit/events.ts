@@ -25,6 +25,8 @@ export const EVENTS = {
   }),
   peer_retired: z.object(peer),
   peer_removed: z.object(peer),
+  peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
+  peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
   ack: z.object({
     correlation_id: id,

@@ -13,6 +13,8 @@ import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
+import type { PaneSights } from "../daemon/pane_sights.ts";
+import type { Mortals } from "../daemon/peers/lives/ending.ts";
 import { wire } from "../daemon/routes.ts";
 
 /** The processes of a world: alive until a test ends them. */
@@ -37,7 +39,26 @@ export class FakeProcesses {
     const since = this.#alive.get(pid);
     return since !== undefined && (started === undefined || started === since);
   }
+
+  /** What was sent to whom, of which start; who is not deaf to it ends. */
+  readonly signals: [pid: number, signal: string, started: string][] = [];
+  readonly deaf = new Set<number>();
+
+  readonly signal: Mortals["signal"] = (pid, signal) => {
+    const started = this.#alive.get(pid);
+    if (started === undefined) return "gone";
+    this.signals.push([pid, signal, started]);
+    if (signal === "SIGKILL" || !this.deaf.has(pid)) this.end(pid);
+    return "sent";
+  };
 }
+
+/** A machine without tmux. */
+const NO_PANES: PaneSights = {
+  all: () => Promise.resolve([]),
+  at: () => Promise.resolve({ state: "missing" }),
+  holds: () => false,
+};
 
 export interface WorldOptions {
   /** Settings by their dotted key, e.g. `{"human.name": "sam"}`. */
@@ -48,6 +69,7 @@ export interface WorldOptions {
   /** Shared by the worlds of one file, so that a restarted one draws no id again. */
   readonly ids?: Ids;
   readonly processes?: FakeProcesses;
+  readonly sights?: PaneSights;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
@@ -80,6 +102,7 @@ export function world(options: WorldOptions = {}) {
     numbers: () => plainNumbers,
     pid: 1,
     processes,
+    sights: options.sights ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
     files: options.files ?? filesIn(files_dir),

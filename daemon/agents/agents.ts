@@ -10,8 +10,26 @@ import {
   type Transport,
   type Turn,
 } from "../peers/contract.ts";
-import type { Adapter, Addressee, HookReport, Hooks, Parcel, Rung } from "./contract.ts";
+import type {
+  Adapter,
+  Addressee,
+  HookReport,
+  Hooks,
+  Parcel,
+  Probe,
+  Rung,
+  Sighting,
+} from "./contract.ts";
 import { shortened } from "./pane.ts";
+
+/** What is held before a rung to hear whether it would take a message; it is never delivered. */
+const NOTHING: Parcel = {
+  delivery_id: "probe",
+  proof_id: "probe",
+  kind: "notify",
+  human: false,
+  framed: "[mesh] probe",
+};
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -38,8 +56,8 @@ export interface AgentsNeeds {
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
     /** Everyone that a rung could reach. */
     addressees(): Addressee[];
-    /** A turn state that was seen from outside. */
-    observed(peer_id: string, turn_state: Addressee["turn_state"]): void;
+    /** What was seen from outside. */
+    observed(peer: Addressee, seen: Sighting): void;
   };
   readonly delivery: {
     handOver(peer_id: string, limits: { messages: number; bytes: number }): Held[];
@@ -73,6 +91,20 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
+  /** What each rung to an agent says now, the best one first; nothing is delivered. */
+  async probe(peer: Addressee): Promise<Probe[]> {
+    const probes: Probe[] = [];
+    for (const rung of this.rungs(peer, NOTHING)) {
+      const said = await rung.check(peer, NOTHING);
+      probes.push({
+        rung: rung.name,
+        ready: said.ready,
+        reason: said.ready ? null : said.reason,
+      });
+    }
+    return probes;
+  }
+
   /** Every few seconds: looks at what can be seen of the agents without their help. */
   beat(now: number): void {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
@@ -85,8 +117,7 @@ export class Agents {
   async #look(): Promise<void> {
     for (const peer of this.#needs.peers.addressees()) {
       const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
-      if (!seen?.alive || seen.turn_state === null || seen.turn_state === peer.turn_state) continue;
-      this.#needs.peers.observed(peer.peer_id, seen.turn_state);
+      if (seen) this.#needs.peers.observed(peer, seen);
     }
   }
 
@@ -100,11 +131,14 @@ export class Agents {
     return db.transact(() => {
       const peer_id = this.#peerOf(backend, report, facts);
       if (report.end_reason !== undefined) {
+        const { pane_id, agent_pid } = facts;
         this.#needs.peers.offline(peer_id, {
           reason: "session_end",
           source: "hook",
           detail: report.end_reason,
           terminal: false,
+          pane_id,
+          agent_pid,
         });
         return () => ({});
       }

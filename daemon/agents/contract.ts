@@ -64,6 +64,13 @@ export interface Sighting {
   readonly source: string;
 }
 
+/** What one rung says of an agent now; `reason` is null when it is ready. */
+export interface Probe {
+  readonly rung: Rung["name"];
+  readonly ready: boolean;
+  readonly reason: string | null;
+}
+
 /** One kind of agent. One folder each; `agents.ts` lists them. */
 export interface Adapter {
   readonly backend: Backend;

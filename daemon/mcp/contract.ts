@@ -14,8 +14,8 @@ export const postMcp = contract({
   who: "peer",
   token: "always",
   returns: Rpc,
-  /** The last is told as a tool's error, as all refusals of other rooms are. */
-  fails: ["loopback_only", "body_too_large", "not_an_agent"],
+  /** The last two are told as a tool's error, as all refusals of other rooms are. */
+  fails: ["loopback_only", "body_too_large", "not_an_agent", "unknown_caller"],
 });
 
 export const getMcp = contract({

@@ -15,6 +15,9 @@ import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
+/** Where a peer says of itself what it is. */
+const REGISTRATION = "registration";
+
 /** Facts about processes. A pid means nothing without its start time. */
 export interface Processes {
   startOf(pid: number): string | undefined;
@@ -104,6 +107,9 @@ export class Admission {
       status: "online",
       turn_state: registration.turn_state ?? null,
       turn_at: registration.turn_state ? clock.now() : null,
+      turn_by: registration.turn_state ? REGISTRATION : null,
+      status_by: REGISTRATION,
+      status_at: clock.now(),
       last_seen: clock.now(),
       description: null,
       described_at: null,
@@ -143,6 +149,9 @@ export class Admission {
       status: peerMachine.step(before.status, on),
       turn_state: registration.turn_state ?? null,
       turn_at: registration.turn_state ? clock.now() : null,
+      turn_by: registration.turn_state ? REGISTRATION : null,
+      status_by: REGISTRATION,
+      status_at: clock.now(),
       last_seen: clock.now(),
       metadata,
       mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,

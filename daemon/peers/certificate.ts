@@ -1,11 +1,12 @@
 /** Birth certificates: signed by this daemon, 24 h, bound to one session of one agent. */
 
-import { errors, jwtVerify, SignJWT } from "jose";
+import { compactVerify, errors, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
 import type { Clock } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 
 const LIFETIME_MS = 24 * 3_600_000;
+const TYPE = "mesh-birth";
 
 /** What a certificate says of its bearer. */
 export const Claims = z.object({
@@ -14,6 +15,8 @@ export const Claims = z.object({
   path: z.string().nullable(),
   pane_id: z.string().nullable(),
   agent_pid: z.number().nullable(),
+  /** A process is its pid and its start time. */
+  agent_started: z.string().nullable().default(null),
   runtime_session_id: z.string().nullable(),
 });
 export type Claims = z.output<typeof Claims>;
@@ -28,12 +31,20 @@ export class Registry {
   }
 
   /** A compact JWS (RFC 7515) over the claims. */
-  certify(claims: Claims): Promise<string> {
+  async certify(claims: Claims): Promise<string> {
+    return (await this.issue(claims)).birth_certificate;
+  }
+
+  /** The same, with the instant from which it proves nothing any more. */
+  async issue(claims: Claims): Promise<{ birth_certificate: string; expires_at: number }> {
     const now = this.#clock.now();
-    return new SignJWT(Claims.parse(claims)).setProtectedHeader({ alg: "HS256", typ: "mesh-birth" })
+    const expires = Math.floor((now + LIFETIME_MS) / 1000);
+    const birth_certificate = await new SignJWT(Claims.parse(claims))
+      .setProtectedHeader({ alg: "HS256", typ: TYPE })
       .setIssuedAt(Math.floor(now / 1000))
-      .setExpirationTime(Math.floor((now + LIFETIME_MS) / 1000))
+      .setExpirationTime(expires)
       .sign(this.#key);
+    return { birth_certificate, expires_at: expires * 1000 };
   }
 
   /** The claims of a certificate that is ours and not expired; else `certificate_mismatch`. */
@@ -41,7 +52,7 @@ export class Registry {
     try {
       const { payload } = await jwtVerify(certificate, this.#key, {
         algorithms: ["HS256"],
-        typ: "mesh-birth",
+        typ: TYPE,
         currentDate: new Date(this.#clock.now()),
       });
       return Claims.parse(payload);
@@ -49,6 +60,18 @@ export class Registry {
       const expired = fault instanceof errors.JWTExpired;
       const reason = expired ? "it has expired" : "it is not one of ours";
       throw new Problem("certificate_mismatch", { reason }, fault);
+    }
+  }
+
+  /** The claims of a certificate that is ours, whether it has expired or not. */
+  async read(certificate: string): Promise<Claims> {
+    try {
+      const options = { algorithms: ["HS256"] };
+      const { payload, protectedHeader } = await compactVerify(certificate, this.#key, options);
+      if (protectedHeader.typ !== TYPE) throw new Error(`Not a "${TYPE}"`);
+      return Claims.parse(JSON.parse(new TextDecoder().decode(payload)));
+    } catch (fault) {
+      throw new Problem("certificate_mismatch", { reason: "it is not one of ours" }, fault);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Addressee } from "../agents/contract.ts";
 import {
   type Address,
   ALIASES,
@@ -203,7 +204,12 @@ export class Directory {
 
   /** Whether anything carries messages to it now. */
   reachable(peer_id: string): boolean {
-    return this.#reach.transport(peer_id) !== "none";
+    return this.transport(peer_id) !== "none";
+  }
+
+  /** What carries messages to it now. */
+  transport(peer_id: string): Transport {
+    return this.#reach.transport(peer_id);
   }
 
   /** Whether it has a live socket. */
@@ -261,7 +267,8 @@ export class Directory {
     const { peer_id, name } = stored;
     const { turn_at: _at, described_at, agent_started: _since, ...shown } = stored;
     const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
-    const { dropped_at: _dropped, closed: _closed, ...known } = rest;
+    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...told } = rest;
+    const { dropped_at: _dropped, closed: _closed, ...known } = told;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
     const now = this.#ground.clock.now();
     const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
@@ -297,4 +304,22 @@ export class Directory {
     if (blocked === null || transport === "websocket") return "ok";
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
+}
+
+/** Whether a peer is here: online or busy, and not dropped. */
+export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
+  return (status === "online" || status === "busy") && dropped_at === null;
+}
+
+/** Where a peer is, for the rungs; undefined when it is none that messages may be carried to. */
+export function toAddressee(peer: StoredPeer): Addressee | undefined {
+  return isLive(peer) && !peer.closed && peer.addressable ? placeOf(peer) : undefined;
+}
+
+/** Where a peer is, or was. */
+export function placeOf(peer: StoredPeer): Addressee {
+  const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
+  const { peer_id, backend, tmux_socket, pane_id } = peer;
+  const process = { agent_pid, agent_started, runtime_session_id };
+  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, metadata };
 }

@@ -2,9 +2,12 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Addressee } from "../agents/contract.ts";
+import type { Addressee, Sighting } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
-import type { Directory } from "./directory.ts";
+import { type Directory, isLive, toAddressee } from "./directory.ts";
+import type { RoleChange } from "./lives/contract.ts";
+import type { Replaced } from "./lives/replaced.ts";
+import { Watch } from "./lives/watch.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
   Admission,
@@ -16,9 +19,6 @@ import {
 } from "./admission.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
-
-/** How long a peer that nothing reaches counts as here after its last sign (contract 2). */
-const UNSEEN_MS_MAX = 10 * 60_000;
 
 /** What the rest of the house does when a peer's life changes; inside of the same transaction. */
 export interface Reactions {
@@ -39,6 +39,7 @@ export interface PeersNeeds {
   readonly directory: Directory;
   readonly processes: Processes;
   readonly reactions: Reactions;
+  readonly replaced: Replaced;
   /** The name of this machine. */
   readonly machine: string;
 }
@@ -47,6 +48,7 @@ export class Peers {
   readonly #ground: Ground;
   readonly #needs: PeersNeeds;
   readonly #admission: Admission;
+  readonly #watch: Watch;
 
   constructor(ground: Ground, needs: PeersNeeds) {
     this.#ground = ground;
@@ -57,6 +59,7 @@ export class Peers {
       machine,
       connected: (peer_id) => directory.connected(peer_id),
     });
+    this.#watch = new Watch(ground, needs, this);
   }
 
   /** Registers the human that the configuration names, once; a new name renames it. */
@@ -100,10 +103,11 @@ export class Peers {
   sighted(peer_id: string, transport: string): void {
     this.#change(peer_id, "sighted", (before, peer) => {
       this.#needs.directory.touch(peer_id);
-      if (before.status !== "offline") return peer;
+      const seen = { ...peer, status_by: transport, status_at: this.#ground.clock.now() };
+      if (before.status !== "offline") return seen;
       const name = freeName(this.#ground.db, { name: peer.name, circle: peer.circle, peer_id });
       this.#ground.events.append("peer_online", { peer_id, name, transport });
-      return { ...peer, name, offline_reason: null };
+      return { ...seen, name, offline_reason: null };
     });
   }
 
@@ -114,11 +118,12 @@ export class Peers {
 
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
+    if (this.#isStale(peer_id, cause)) return;
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
       if (before.status !== "offline") this.#sayOffline(peer, cause);
-      return { ...peer, turn_state: null, turn_at: null, offline_reason: cause.reason ?? null };
+      return this.#gone(peer, cause);
     });
   }
 
@@ -144,7 +149,9 @@ export class Peers {
     });
   }
 
+  /** What it says of itself is a sign of life. */
   describe(peer_id: string, description: string): void {
+    this.touch(peer_id);
     this.#update(peer_id, (peer) => ({
       ...peer,
       description: description === "" ? null : description,
@@ -157,6 +164,26 @@ export class Peers {
     this.#update(peer_id, (peer) => {
       const free = freeName(this.#ground.db, { name, circle: peer.circle, peer_id });
       return { ...peer, name: free };
+    });
+  }
+
+  /** Gives a peer a role; a live orchestrator gives way only to `force` (contract 3). */
+  assume(peer_id: string, { role, force }: RoleChange): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      this.#refuseRetired(peer_id);
+      const { circle, role: before } = this.#mustGet(peer_id);
+      if (before === "human") throw new Problem("role_fixed", { peer_id });
+      const others = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
+      for (const other of others.filter((other) => other.peer_id !== peer_id)) {
+        const { peer_id: present, name } = other;
+        if (isLive(other) && !force) {
+          throw new Problem("orchestrator_present", { peer_id: present, name });
+        }
+        rows.update(db, { ...this.#mustGet(present), role: "agent" });
+        if (other.dropped_at === null) this.#sayUpdated({ peer_id: present, name });
+      }
+      this.#update(peer_id, (peer) => ({ ...peer, role }));
     });
   }
 
@@ -176,19 +203,21 @@ export class Peers {
   }
 
   /** What a hook saw of a turn (contract 3). */
-  turn(peer_id: string, turn: Turn): void {
+  turn(peer_id: string, turn: Turn, by = "hook"): void {
     this.#refuseRetired(peer_id);
     const { db, clock } = this.#ground;
     const { turn_state, status, model, prompt } = turn;
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
       const on: PeerEvent = busy ? "turn_started" : "turn_ended";
-      if (this.#mustGet(peer_id).status === "offline") this.sighted(peer_id, "hook");
+      if (this.#mustGet(peer_id).status === "offline") this.sighted(peer_id, by);
       if (status || turn_state || model) {
         this.#change(peer_id, status || turn_state ? on : "sighted", (_, peer) => ({
           ...peer,
           turn_state: turn_state ?? peer.turn_state,
           turn_at: turn_state ? clock.now() : peer.turn_at,
+          turn_by: turn_state ? by : peer.turn_by,
+          ...{ status_by: by, status_at: clock.now() },
           model: model ?? peer.model,
         }));
       }
@@ -212,14 +241,21 @@ export class Peers {
     db.transact(() => rows.delivered(db, peer_id, clock.now()));
   }
 
-  /** A turn state that was seen from outside, of a peer that is still here. */
-  observed(peer_id: string, turn_state: Addressee["turn_state"]): void {
+  /** What was seen of a peer from outside, while it was as it is on the record now. */
+  observed(seen: Addressee, { alive, turn_state, source }: Sighting): void {
     const { db, clock } = this.#ground;
-    const working = turn_state === "working";
+    const { peer_id } = seen;
     db.transact(() => {
-      if (!this.addressee(peer_id)) return;
-      this.#change(peer_id, working ? "turn_started" : "turn_ended", (_, peer) => {
-        return { ...peer, turn_state, turn_at: clock.now() };
+      const now = rows.get(db, peer_id);
+      if (!now || !isLive(now) || now.machine !== this.#needs.machine) return;
+      if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
+      if (!alive) {
+        if (this.#needs.directory.connected(peer_id)) return;
+        return this.offline(peer_id, { reason: "agent_exited", source, terminal: false });
+      }
+      if (turn_state === null || turn_state === now.turn_state) return;
+      this.#change(peer_id, turn_state === "working" ? "turn_started" : "turn_ended", (_, peer) => {
+        return { ...peer, turn_state, turn_at: clock.now(), turn_by: source };
       });
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
     });
@@ -236,69 +272,35 @@ export class Peers {
     return peer && toAddressee(peer);
   }
 
-  /** After a start nothing is known: every live peer is offline until there is evidence. */
+  /** After a start: nobody is believed to be here without evidence. */
   wakeUp(): void {
-    const { db } = this.#ground;
-    db.transact(() => {
-      for (const peer of rows.alive(db)) {
-        if (peer.role === "human") continue;
-        this.offline(peer.peer_id, {
-          reason: "daemon_restart",
-          source: "daemon",
-          terminal: false,
-        });
-        if (this.#running(peer)) this.sighted(peer.peer_id, "process");
-      }
-    });
+    this.#watch.wakeUp();
   }
 
-  /** Once a second: writes down signs of life, takes offline who is gone. */
+  /** Once a second: signs of life are written down, and who is gone goes offline. */
   beat(now: number): void {
-    const { db } = this.#ground;
-    const { directory } = this.#needs;
-    db.transact(() => {
-      for (const [peer_id, at] of directory.takeTouched()) rows.touched(db, peer_id, at);
-      for (const peer of rows.alive(db)) this.#check(peer, now);
-    });
+    this.#watch.beat(now);
   }
 
-  #check(peer: StoredPeer, now: number): void {
-    if (peer.role === "human") return;
-    const cause = (reason: string, source: string) =>
-      this.offline(peer.peer_id, { reason, source, terminal: false });
-    if (this.#isOurs(peer) && peer.agent_pid !== null) {
-      if (!this.#running(peer)) cause("agent_exited", "process");
-      return;
+  /** One pane, one agent: whoever was registered on it is there no more (specification 3). */
+  #takePane(peer: StoredPeer): void {
+    if (peer.pane_id === null) return;
+    const { peer_id } = peer;
+    const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
+    for (const other of rows.recordedOn(this.#ground.db, peer)) {
+      if (other.peer_id === peer_id) continue;
+      if (isLive(other)) this.offline(other.peer_id, { ...cause, terminal: false });
+      rows.update(this.#ground.db, { ...this.#mustGet(other.peer_id), pane_id: null });
     }
-    if (this.#needs.directory.reachable(peer.peer_id)) return;
-    const seen = this.#needs.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - seen > UNSEEN_MS_MAX) cause("not_seen", "heart");
   }
 
-  #running({ agent_pid, agent_started, machine }: StoredPeer): boolean {
-    if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
-      return false;
-    }
-    return this.#needs.processes.isAlive(agent_pid, agent_started);
-  }
-
-  /** Whether its process can be looked at from here. */
-  #isOurs({ machine, agent_started }: StoredPeer): boolean {
-    return machine === this.#needs.machine && agent_started !== null;
-  }
-
-  /** One pane, one agent: whoever was registered on it has gone. */
-  #takePane({ peer_id, pane_id, tmux_socket }: StoredPeer): void {
-    if (pane_id === null) return;
-    for (const other of rows.byPane(this.#ground.db, pane_id, tmux_socket)) {
-      if (other.peer_id === peer_id || other.status === "offline") continue;
-      this.offline(other.peer_id, {
-        reason: "pane_takeover",
-        source: "registration",
-        detail: peer_id,
-        terminal: false,
-      });
-    }
+  /** The end of an execution that a restart replaced is none of the peer's (specification 3). */
+  #isStale(peer_id: string, cause: Offline): boolean {
+    const restart_id = this.#needs.replaced.matches(cause);
+    if (restart_id === undefined) return false;
+    const { db, events } = this.#ground;
+    db.transact(() => events.append("peer_restart_offline_ignored", { restart_id, peer_id }));
+    return true;
   }
 
   #refuseSecondHuman(peer_id: string | undefined): void {
@@ -321,8 +323,14 @@ export class Peers {
         events.append("peer_retired", { peer_id, name: peer.name });
       }
       db.afterCommit(() => this.#needs.reactions.sever(peer_id, "peer_retired"));
-      return { ...peer, closed, turn_state: null, offline_reason: cause.reason ?? null };
+      return { ...this.#gone(peer, cause), closed: peer.closed || closed };
     });
+  }
+
+  #gone(peer: StoredPeer, { reason, source }: Omit<Offline, "terminal">): StoredPeer {
+    const why = { offline_reason: reason ?? null, status_by: source ?? null };
+    const turn = { turn_state: null, turn_at: null, turn_by: null };
+    return { ...peer, ...turn, ...why, status_at: this.#ground.clock.now() };
   }
 
   #loseAddress(peer: StoredPeer): void {
@@ -343,18 +351,20 @@ export class Peers {
     });
   }
 
-  #sayUpdated({ peer_id, name }: StoredPeer): void {
+  #sayUpdated({ peer_id, name }: Pick<StoredPeer, "peer_id" | "name">): void {
     const { db, events } = this.#ground;
     events.append("peer_updated", { peer_id, name });
     db.afterCommit(() => this.#needs.reactions.updated(peer_id));
   }
 
+  /** Changes what is said of a peer, and neither its status nor its signs of life. */
   #update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
-    this.#refuseRetired(peer_id);
-    this.#change(peer_id, "sighted", (_, peer) => {
-      const changed = change(peer);
-      this.#sayUpdated(changed);
-      return changed;
+    const { db } = this.#ground;
+    db.transact(() => {
+      this.#refuseRetired(peer_id);
+      const peer = change(this.#mustGet(peer_id));
+      rows.update(db, peer);
+      this.#sayUpdated(peer);
     });
   }
 
@@ -383,13 +393,4 @@ export class Peers {
     if (!address) throw new Problem("unknown_peer", { peer: peer_id });
     return address;
   }
-}
-
-function toAddressee(peer: StoredPeer): Addressee | undefined {
-  if (peer.dropped_at !== null || peer.closed || !peer.addressable) return undefined;
-  if (peer.status === "retired" || peer.status === "offline") return undefined;
-  const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
-  const { peer_id, backend, tmux_socket, pane_id } = peer;
-  const process = { agent_pid, agent_started, runtime_session_id };
-  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, metadata };
 }

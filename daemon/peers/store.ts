@@ -27,6 +27,9 @@ export const StoredPeer = Peer.omit({
   agent_started: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
   offline_reason: z.string().nullable(),
+  status_by: z.string().nullable(),
+  status_at: Instant.nullable(),
+  turn_by: z.string().nullable(),
   dropped_at: Instant.nullable(),
   closed: z.boolean(),
 });
@@ -114,6 +117,42 @@ export function byPane(db: Database, pane_id: string, tmux_socket: string | null
        and (:tmux_socket is null or tmux_socket = :tmux_socket)
      order by status = 'offline', last_seen desc`,
     { pane_id, tmux_socket },
+  );
+}
+
+/** Whoever has this very pane on its record, those included that are gone and may come back. */
+export function recordedOn(
+  db: Database,
+  { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
+): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where pane_id = :pane_id and tmux_socket is :tmux_socket
+       and machine is :machine and closed = 0`,
+    { pane_id, tmux_socket, machine },
+  );
+}
+
+/** Where peers of a machine have said that their tmux servers are. */
+export function tmuxSockets(db: Database, machine: string): string[] {
+  const found = db.all(
+    z.object({ tmux_socket: z.string() }),
+    `select distinct tmux_socket from peers
+     where tmux_socket is not null and machine = :machine and closed = 0
+     order by tmux_socket`,
+    { machine },
+  );
+  return found.map(({ tmux_socket }) => tmux_socket);
+}
+
+/** Orchestrators of a circle, those included that are gone and may come back. */
+export function orchestrators(db: Database, circle: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where circle = :circle and role = 'orchestrator' and closed = 0
+     order by status in ('offline', 'retired'), peer_id`,
+    { circle },
   );
 }
 

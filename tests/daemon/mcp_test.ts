@@ -47,6 +47,9 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      "kill_peer",
+      "claim_orchestrator_role",
+      "orchestrator_status",
     ]);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && title === annotations?.title, name);

@@ -1,4 +1,4 @@
--- The daemon's tables after 8 migration(s).
+-- The daemon's tables after 9 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -194,7 +194,7 @@ CREATE TABLE peers (
   registered_at integer not null,
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
-) strict;
+, status_by text, status_at integer, turn_by text) strict;
 
 CREATE INDEX peers_name on peers (name);
 

@@ -69,4 +69,23 @@ const LIMITS: readonly Requirement[] = [
   ["c8.telegram",                "messages", "surfaces.telegram renders the human's items in a chat, and sends replies back"],
 ];
 
-export const CONTRACT_3: readonly Requirement[] = [...ROUTES, ...SOCKET, ...FRAMING, ...LIMITS];
+/** Of sections 2, 3 and 6, what peers' lives add. */
+// deno-fmt-ignore
+const LIVES: readonly Requirement[] = [
+  ["c2.peer.evidence",           "built",    "Status and turn are evidence with a source and an age, which the doctor shows"],
+  ["c2.peer.takeover",           "built",    "A new registration on a pane takes it: who had it goes offline as pane_takeover"],
+  ["c2.event.contradiction",     "built",    "`peer_contradiction` is told once for each new one"],
+  ["c3.peer.kill",               "built",    "Kill ends only a process that it can prove to be the peer's, and retires the peer"],
+  ["c3.peer.role",               "built",    "A fresh orchestrator is never displaced without force"],
+  ["c3.peer.link",               "built",    "POST /peers/{id}/link does the same for the peer's recorded pane"],
+  ["c3.pane.owner",              "built",    "Nothing enters a pane that is not the registered agent's"],
+  ["c6.unknown-caller",          "built",    "An unknown caller kills nobody unless the configuration allows it"],
+];
+
+export const CONTRACT_3: readonly Requirement[] = [
+  ...ROUTES,
+  ...SOCKET,
+  ...FRAMING,
+  ...LIMITS,
+  ...LIVES,
+];

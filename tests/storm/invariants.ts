@@ -2,6 +2,7 @@
 
 import { ABOUT_ASKS } from "./invariants/about_asks.ts";
 import { ABOUT_DELIVERIES } from "./invariants/about_deliveries.ts";
+import { ABOUT_LIVES } from "./invariants/about_lives.ts";
 import { ABOUT_THE_HOUSE } from "./invariants/about_the_house.ts";
 import type { Invariant } from "./invariants/invariant.ts";
 
@@ -9,4 +10,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...ABOUT_THE_HOUSE, // It takes note of the events, which the others look at.
   ...ABOUT_DELIVERIES,
   ...ABOUT_ASKS,
+  ...ABOUT_LIVES,
 ];

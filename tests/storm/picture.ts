@@ -33,6 +33,10 @@ const Peer = z.object({
   addressable: z.number(),
   dropped_at: z.number().nullable(),
   closed: z.number(),
+  tmux_socket: maybe,
+  pane_id: maybe,
+  agent_pid: z.number().nullable(),
+  agent_started: maybe,
 });
 export type Peer = z.output<typeof Peer>;
 
@@ -59,7 +63,9 @@ export function look({ ground: { db } }: Daemon): Picture {
   );
   const peers = db.all(
     Peer,
-    `select peer_id, name, circle, role, status, addressable, dropped_at, closed from peers`,
+    `select peer_id, name, circle, role, status, addressable, dropped_at, closed, tmux_socket,
+       pane_id, agent_pid, agent_started
+     from peers`,
   );
   const items = db.all(Item, "select item_id, kind, correlation_id, replied_at from inbox_items");
   return {

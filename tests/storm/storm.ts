@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { countingIds } from "kit/clock.ts";
 import type { DeliveryStep } from "kit/events.ts";
+import { FakePanes } from "../daemon/fake_panes.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "./chance.ts";
@@ -77,6 +78,7 @@ export class Storm implements AsyncDisposable {
     clock: new SwiftClock(),
     ids: countingIds(),
     processes: new FakeProcesses(),
+    sights: new FakePanes(),
   };
   #lives = 0;
   /** Live steps that were heard since the last look. */
@@ -193,6 +195,10 @@ export class Storm implements AsyncDisposable {
 
   get processes(): FakeProcesses {
     return this.#shared.processes;
+  }
+
+  get panes(): FakePanes {
+    return this.#shared.sights;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,12 +22,17 @@ async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefi
   const running = agent_pid === null ? undefined : isAlive(agent_pid, agent_started ?? undefined);
   if (running === false) return { alive: false, turn_state: null, source: "process table" };
   const pane = await paneOf(peer, tmuxes);
-  if (pane) return { alive: !pane.dead, turn_state: null, source: "tmux pane" };
+  if (pane === "missing" && !running) return { alive: false, turn_state: null, source: "tmux" };
+  if (pane && pane !== "missing") {
+    return { alive: !pane.dead, turn_state: null, source: "tmux pane" };
+  }
   return running ? { alive: true, turn_state: null, source: "process table" } : undefined;
 }
 
-async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | undefined> {
+/** `missing`: tmux has no such pane, or its server is gone; undefined when it does not say. */
+async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | "missing" | undefined> {
   if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
   const listed = await tmuxes.at(peer.tmux_socket).panes();
-  return listed.ok ? listed.panes.find(({ pane_id }) => pane_id === peer.pane_id) : undefined;
+  if (!listed.ok) return listed.reason === "no_server" ? "missing" : undefined;
+  return listed.panes.find(({ pane_id }) => pane_id === peer.pane_id) ?? "missing";
 }

@@ -5,6 +5,7 @@ import { ANSWERING_TOOLS } from "./asks/answering.ts";
 import { ASKING_TOOLS } from "./asks/asking.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
 import { PEER_TOOLS } from "./peers.ts";
@@ -17,4 +18,5 @@ export const TOOLS: readonly Tool[] = [
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
   ...MESSAGE_TOOLS,
+  ...LIFE_TOOLS,
 ];

@@ -1,0 +1,118 @@
+/** The end of a peer by the operator's hand: of its own process, proved, or of nothing. */
+
+import type { Ground } from "kit/ground.ts";
+import { Problem } from "kit/problem.ts";
+import type { Processes } from "../admission.ts";
+import type { Peers } from "../peers.ts";
+import * as rows from "../store.ts";
+import type { Killed } from "./contract.ts";
+
+/** How long a process may take to put its things in order, and then to be taken down. */
+export const GRACE_MS = 5_000;
+const DEATH_MS_MAX = 2_000;
+const LOOK_EVERY_MS = 50;
+
+export type Signal = Killed["signal"];
+
+/** Processes that may be looked at, and told to end. */
+export interface Mortals extends Processes {
+  parentOf(pid: number): number | undefined;
+  /** `forbidden`: it is another user's. */
+  signal(pid: number, signal: Signal): "sent" | "gone" | "forbidden";
+}
+
+export interface EndingNeeds {
+  readonly peers: Pick<Peers, "offline">;
+  readonly processes: Mortals;
+  /** The name of this machine. */
+  readonly machine: string;
+  /** The daemon's own pid. */
+  readonly pid: number;
+}
+
+interface Process {
+  readonly agent_pid: number;
+  readonly agent_started: string;
+}
+
+export class Ending {
+  readonly #ground: Ground;
+  readonly #needs: EndingNeeds;
+
+  constructor(ground: Ground, needs: EndingNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+  }
+
+  /** Ends the peer's process, first by asking, and retires the peer. Refuses what is unproved. */
+  async kill(peer_id: string): Promise<Killed> {
+    const process = this.#proved(peer_id);
+    const signal = await this.#end(peer_id, process);
+    this.#ground.db.transact(() => {
+      const now = rows.get(this.#ground.db, peer_id);
+      if (!now || now.closed) return; // The operator has closed it in the meantime.
+      if (now.agent_started !== null && now.agent_started !== process.agent_started) {
+        throw refused(peer_id, "replaced"); // Its old process is gone, and a new one has come.
+      }
+      const cause = { reason: "killed", source: "operator", detail: signal };
+      this.#needs.peers.offline(peer_id, { ...cause, terminal: true });
+    });
+    return { ok: true, peer_id, agent_pid: process.agent_pid, signal };
+  }
+
+  async #end(peer_id: string, { agent_pid, agent_started }: Process): Promise<Signal> {
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      // Between this look and the signal lies no wait: a pid is not given away so fast.
+      if (!this.#needs.processes.isAlive(agent_pid, agent_started)) return "SIGTERM";
+      const sent = this.#needs.processes.signal(agent_pid, signal);
+      if (sent === "forbidden") throw refused(peer_id, "not_permitted");
+      const patience = signal === "SIGTERM" ? GRACE_MS : DEATH_MS_MAX;
+      if (await this.#hasEnded({ agent_pid, agent_started }, patience)) return signal;
+    }
+    throw refused(peer_id, "does_not_end");
+  }
+
+  async #hasEnded({ agent_pid, agent_started }: Process, patience: number): Promise<boolean> {
+    const { clock } = this.#ground;
+    const until = clock.now() + patience;
+    while (this.#needs.processes.isAlive(agent_pid, agent_started)) {
+      if (clock.now() >= until) return false;
+      await clock.sleep(LOOK_EVERY_MS);
+    }
+    return true;
+  }
+
+  /** The peer's process, where pid and start time prove that it is the registered one. */
+  #proved(peer_id: string): Process {
+    const peer = rows.get(this.#ground.db, peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    const { machine, agent_pid, agent_started } = peer;
+    if (machine !== this.#needs.machine) throw refused(peer_id, "other_host");
+    if (agent_pid === null) throw refused(peer_id, "no_process");
+    if (agent_started === null) throw refused(peer_id, "process_unproved");
+    if (this.#isOurs(agent_pid)) throw refused(peer_id, "process_protected");
+    if (!this.#needs.processes.isAlive(agent_pid, agent_started)) {
+      throw refused(
+        peer_id,
+        this.#needs.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
+      );
+    }
+    return { agent_pid, agent_started };
+  }
+
+  /** The daemon, what started it, and the first process of the machine: whoever claims them. */
+  #isOurs(pid: number): boolean {
+    for (
+      let at: number | undefined = this.#needs.pid;
+      at;
+      at = this.#needs.processes.parentOf(at)
+    ) {
+      if (at === pid) return true;
+    }
+    return pid === 1;
+  }
+}
+
+function refused(peer_id: string, reason: string): Problem {
+  return new Problem("kill_refused", { peer_id, reason });
+}

@@ -1,0 +1,50 @@
+/** The contracts of peers' lives, each met by its verb. */
+
+import { OK } from "kit/contract.ts";
+import { type Route, route } from "kit/route.ts";
+import type { Directory } from "../directory.ts";
+import type { Peers } from "../peers.ts";
+import * as contracts from "./contract.ts";
+import type { Doctor } from "./doctor.ts";
+import type { Ending } from "./ending.ts";
+import type { Identities } from "./identity.ts";
+import type { Linking } from "./linking.ts";
+
+/** The desks behind these routes. */
+export interface Lives {
+  readonly peers: Peers;
+  readonly directory: Directory;
+  readonly identities: Identities;
+  readonly linking: Linking;
+  readonly ending: Ending;
+  readonly doctor: Doctor;
+}
+
+export function lifeRoutes(lives: Lives): Route[] {
+  const { peers, directory, identities, linking, ending, doctor } = lives;
+  const idOf = (params: { id: string }, query: { circle?: string | undefined }) =>
+    directory.find(params.id, { circle: query.circle }).peer_id;
+  return [
+    route(contracts.validateIdentity, async ({ body }) => {
+      const peer_id = await identities.validate(body);
+      const peer = directory.record(peer_id);
+      return { ...OK, peer_id, display_name: peer.display_name, peer };
+    }),
+    route(contracts.renewIdentity, ({ body }) => identities.renew(body)),
+    route(contracts.listOrphans, async () => ({ panes: await linking.orphans() })),
+    route(contracts.linkPane, ({ params, query, body }) => {
+      return linking.linkPane(params.pane_id, { ...query, ...body });
+    }),
+    route(contracts.linkPeer, ({ params, query }) => linking.linkPeer(idOf(params, query))),
+    route(contracts.rehookPeer, ({ params, query, body }) => {
+      return linking.rehook(idOf(params, query), body);
+    }),
+    route(contracts.killPeer, ({ params, query }) => ending.kill(idOf(params, query))),
+    route(contracts.assumeRole, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
+      peers.assume(peer_id, body);
+      return directory.record(peer_id);
+    }),
+    route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),
+  ];
+}
