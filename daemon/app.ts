@@ -33,12 +33,16 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
+import type { Terminals } from "./panes.ts";
 import type { Processes } from "./peers/admission.ts";
 import { Registry } from "./peers/certificate.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
+import { Replaced } from "./spawn/restarts/replaced.ts";
+import type { Restarts } from "./spawn/restarts/restarts.ts";
+import type { Spawns } from "./spawn/spawns.ts";
 import {
   openAgents,
   openAsks,
@@ -58,6 +62,7 @@ import {
   openRouter,
   openSurfaces,
 } from "./wiring.ts";
+import { openRestarts, openSpawns } from "./spawn_wiring.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -76,6 +81,8 @@ export interface Outside {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** tmux, for agents that we start. */
+  readonly terminals: Terminals;
   /** Where attachments are kept. */
   readonly files: Files;
   /** Whether the request came from a person at a terminal (contract 2). */
@@ -106,6 +113,9 @@ export class Daemon implements AsyncDisposable {
   readonly surfaces: Surfaces;
   readonly inbox: Inbox;
   readonly agents: Agents;
+  readonly replaced: Replaced;
+  readonly spawns: Spawns;
+  readonly restarts: Restarts;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
@@ -136,6 +146,7 @@ export class Daemon implements AsyncDisposable {
     this.registry = new Registry(this.identity.certificate_key, clock);
     this.meters = new Meters(() => this.#levels());
     this.directory = openDirectory(this);
+    this.replaced = new Replaced(this.ground);
     this.peers = openPeers(this);
     const steps = new Steps(this.ground, this.meters);
     this.sockets = new Sockets(this.ground, steps, {
@@ -154,6 +165,8 @@ export class Daemon implements AsyncDisposable {
     this.router = openRouter(this);
     this.notes = openNotes(this);
     this.agents = openAgents(this);
+    this.spawns = openSpawns(this);
+    this.restarts = openRestarts(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
     this.fetch = serve(routesOf(this), {
@@ -178,6 +191,8 @@ export class Daemon implements AsyncDisposable {
       this.questions.wakeUp();
       const human = this.config["human.name"];
       if (human) this.peers.welcomeHuman(human, "/");
+      this.restarts.wakeUp();
+      this.spawns.wakeUp();
     });
     this.attachments.wakeUp();
   }
@@ -208,6 +223,7 @@ export class Daemon implements AsyncDisposable {
     this.many.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
+    this.spawns.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);
@@ -224,6 +240,8 @@ export class Daemon implements AsyncDisposable {
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
+    await this.restarts.close();
+    await this.spawns.close();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";
+import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
@@ -27,6 +28,12 @@ const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)])
 const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
   .describe("a bot's token, as BotFather gives it");
 const words = z.array(z.string().min(1)).describe("a list of words");
+/** A map stands in the file; in the environment it is YAML in one line. */
+const map = <S extends z.ZodType>(shape: S, what: string) =>
+  z.preprocess(
+    (said) => (typeof said === "string" ? parseYaml(said) : said) ?? {},
+    shape.describe(what),
+  ).describe(what);
 
 // deno-fmt-ignore
 export const SETTINGS = {
@@ -46,6 +53,7 @@ export const SETTINGS = {
   "daemon.attachments.file_bytes_max":  bytes(1, 1_073_741_824)                              .default(26_214_400),
   "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
+  "daemon.circle_boundary":           CircleBoundary.describe("session or window")          .default("session"),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       Name.describe("a name: letters, digits, dots, underscores, hyphens").optional(),
@@ -53,6 +61,10 @@ export const SETTINGS = {
   "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
+  "spawn.commands":                   map(Commands, "a map from a backend to its command, a list of words") .default({}),
+  "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
+  "spawn.allowed_paths":              words                                                  .default([]),
+  "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),

@@ -47,6 +47,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
     processes: { startOf, isAlive, parentOf },
     adapters: () => agents.adapters,
     hooks: agents.hooks,
+    terminals: agents.terminals,
     files: filesIn(join(state, "attachments")),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     atTerminal: ({ pid, remote, agents }): boolean =>

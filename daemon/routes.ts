@@ -27,6 +27,8 @@ import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
+import { spawnRoutes } from "./spawn/routes.ts";
+import { spawnDoors } from "./spawn_wiring.ts";
 
 /** Whatever names its sender, and where to look for that name. */
 interface Spoken {
@@ -42,7 +44,8 @@ export function routesOf(daemon: Daemon): Route[] {
     return peer_id ?? name;
   };
   const routes: Route[] = [
-    ...peerRoutes(daemon.peers, directory, daemon.registry),
+    ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
+    ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
       senderOf,

@@ -64,6 +64,11 @@ export function openPeers(house: Daemon): Peers {
       changed: (peer_id) => house.courier.wake(peer_id),
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
+    lives: {
+      awaited: (registration) =>
+        house.restarts.awaited(registration) ?? house.spawns.awaited(registration),
+      ignores: (peer_id, cause) => house.replaced.ignores(peer_id, cause),
+    },
   });
 }
 

@@ -72,6 +72,11 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
+  /** Whether anything is known of how to reach such an agent. */
+  knows(backend: Backend): boolean {
+    return this.#adapters.has(backend);
+  }
+
   /** Every few seconds: looks at what can be seen of the agents without their help. */
   beat(now: number): void {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
@@ -104,6 +109,8 @@ export class Agents {
           source: "hook",
           detail: report.end_reason,
           terminal: false,
+          pane_id: facts.pane_id,
+          agent_pid: facts.agent_pid,
         });
         return () => ({});
       }

@@ -341,7 +341,7 @@ function comeBack(id: string): string {
   return `get the reply later with wait_on_ack(correlation_id="${id}").`;
 }
 
-type Told = Wire<typeof getPeer>;
+type Told = Wire<typeof describePeer>;
 
 /** One line; a description is another's text, and stays between quotation marks. */
 function describe({ name, circle, role, backend, status, turn_state, description }: Told): string {

@@ -39,6 +39,15 @@ export interface PeersNeeds {
   readonly reactions: Reactions;
   /** The name of this machine. */
   readonly machine: string;
+  readonly lives: Lives;
+}
+
+/** What the spawn room knows of agents that come and go by its doing. */
+export interface Lives {
+  /** What is known beforehand of whoever registers so: its place, its name, even who it is. */
+  awaited(registration: Registration): Partial<Registration> | undefined;
+  /** Whether a post is that of an execution that a restart replaced. */
+  ignores(peer_id: string, cause: Omit<Offline, "terminal">): boolean;
 }
 
 export class Peers {
@@ -70,8 +79,11 @@ export class Peers {
   }
 
   /** Registers a peer, or brings back the one that this is (contract 3). */
-  register(registration: Registration, entrance: Entrance = {}): StoredPeer {
+  register(given: Registration, came: Entrance = {}): StoredPeer {
     const { db, events } = this.#ground;
+    const awaited = this.#needs.lives.awaited(given);
+    const registration = { ...given, ...awaited };
+    const entrance = awaited?.peer_id ? { ...came, proven_peer_id: awaited.peer_id } : came;
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);
@@ -112,6 +124,7 @@ export class Peers {
 
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
+    if (this.#needs.lives.ignores(peer_id, cause)) return;
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
