@@ -37,10 +37,10 @@ import type { Terminals } from "./panes.ts";
 import type { Processes } from "./peers/admission.ts";
 import { Registry } from "./peers/certificate.ts";
 import { Directory } from "./peers/directory.ts";
+import { Replaced } from "./peers/lives/replaced.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
-import { Replaced } from "./spawn/restarts/replaced.ts";
 import type { Restarts } from "./spawn/restarts/restarts.ts";
 import type { Spawns } from "./spawn/spawns.ts";
 import {
@@ -99,6 +99,8 @@ export class Daemon implements AsyncDisposable {
   readonly directory: Directory;
   readonly registry: Registry;
   readonly peers: Peers;
+  /** What restarts have replaced; it is noted by whoever restarts. */
+  readonly replaced = new Replaced();
   readonly sockets: Sockets;
   readonly delivery: Delivery;
   readonly drains: Drains;
@@ -113,7 +115,6 @@ export class Daemon implements AsyncDisposable {
   readonly surfaces: Surfaces;
   readonly inbox: Inbox;
   readonly agents: Agents;
-  readonly replaced: Replaced;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
   readonly meters: Meters;
@@ -146,7 +147,6 @@ export class Daemon implements AsyncDisposable {
     this.registry = new Registry(this.identity.certificate_key, clock);
     this.meters = new Meters(() => this.#levels());
     this.directory = openDirectory(this);
-    this.replaced = new Replaced(this.ground);
     this.peers = openPeers(this);
     const steps = new Steps(this.ground, this.meters);
     this.sockets = new Sockets(this.ground, steps, {

@@ -66,7 +66,7 @@ export function openRestarts(house: Daemon): Restarts {
         house.peers.register({ peer_id, backend, path, agent_pid }, { proven_peer_id: peer_id });
       },
     },
-    replaced: (replacement) => house.replaced.add(replacement),
+    replaced: (replacement) => house.replaced.note(replacement),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
   });
 }

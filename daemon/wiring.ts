@@ -55,6 +55,7 @@ export function openPeers(house: Daemon): Peers {
     directory: house.directory,
     processes: house.outside.processes,
     machine: house.outside.machine,
+    replaced: house.replaced,
     reactions: {
       unreachable: ({ peer_id }, why) => {
         const dropped_deliveries = house.delivery.dropQueue(peer_id, why);
@@ -64,11 +65,8 @@ export function openPeers(house: Daemon): Peers {
       changed: (peer_id) => house.courier.wake(peer_id),
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
-    lives: {
-      awaited: (registration) =>
-        house.restarts.awaited(registration) ?? house.spawns.awaited(registration),
-      ignores: (peer_id, cause) => house.replaced.ignores(peer_id, cause),
-    },
+    awaited: (registration) =>
+      house.restarts.awaited(registration) ?? house.spawns.awaited(registration),
   });
 }
 
@@ -299,6 +297,7 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
   const { Mcp } = await import("./mcp/mcp.ts");
   return new Mcp({
     call: (contract, given) => house.call(contract, given),
+    allow_admin_tools: house.config["daemon.mcp.allow_admin_tools"],
     fault: (fault) => house.ground.log.error("A tool failed", { fault }),
     identify: identifyByHeaders({
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),

@@ -26,6 +26,7 @@ export const EVENTS = {
   }),
   peer_retired: z.object(peer),
   peer_removed: z.object(peer),
+  peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
   ack: z.object({
     correlation_id: id,
@@ -79,7 +80,6 @@ export const EVENTS = {
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),
   peer_restart_failed: z.object({ ...restart, reason: id }),
-  peer_restart_offline_ignored: z.object(restart),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -51,6 +51,7 @@ export const PROBLEMS = {
   reserved_name:        refusal(422, `"{name}" is reserved`, "dashboard, telegram and mcp-… are not for peers", { name: z.string() }),
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
   certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register anew", { reason: z.string() }),
+  unknown_caller:       refusal(403, "Nothing proves which peer calls, and only a peer may do this", "call from an agent that is registered, or set daemon.mcp.allow_admin_tools"),
   unknown_agent:        refusal(404, `No agent "{agent}" has hooks here`, "see `mesh setup --help`", { agent: z.string() }),
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
@@ -90,7 +91,6 @@ export const PROBLEMS = {
   spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
-  admin_tool:           refusal(403, "The tool {tool} is for known peers", "call it from a registered agent, or set daemon.mcp.allow_admin_tools", { tool: z.string() }),
   // The human inbox.
   no_human:             refusal(503, "No human is registered", "set human.name in the configuration"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

@@ -104,13 +104,14 @@ export class Agents {
     return db.transact(() => {
       const peer_id = this.#peerOf(backend, report, facts);
       if (report.end_reason !== undefined) {
+        const { pane_id, agent_pid } = facts;
         this.#needs.peers.offline(peer_id, {
           reason: "session_end",
           source: "hook",
           detail: report.end_reason,
           terminal: false,
-          pane_id: facts.pane_id,
-          agent_pid: facts.agent_pid,
+          pane_id,
+          agent_pid,
         });
         return () => ({});
       }

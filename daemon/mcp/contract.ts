@@ -14,7 +14,7 @@ export const postMcp = contract({
   who: "peer",
   token: "always",
   returns: Rpc,
-  fails: ["loopback_only", "body_too_large"],
+  fails: ["loopback_only", "body_too_large", "unknown_caller"],
 });
 
 export const getMcp = contract({

@@ -107,7 +107,8 @@ export class Mcp implements AsyncDisposable {
       try {
         const caller = request ? await this.#needs.identify(request, _meta) : NOBODY;
         const call = inTrace(this.#needs.call, request, _meta);
-        return await tool.run(params.arguments ?? {}, { caller, call, signal });
+        const trusted = caller.peer_id !== null || this.#needs.allow_admin_tools === true;
+        return await tool.run(params.arguments ?? {}, { caller, call, signal, trusted });
       } catch (fault) {
         return toToolError(fault, this.#needs);
       }

@@ -10,6 +10,8 @@ import type { McpCaller } from "./identify.ts";
 export interface House {
   /** The daemon's own contracts, called in this process. */
   readonly call: Call;
+  /** Lets even a caller that nobody knows end peers and the like (`daemon.mcp.allow_admin_tools`). */
+  readonly allow_admin_tools?: boolean;
   /** A fault of ours: for the log, never for the caller. */
   fault(fault: unknown): void;
 }
@@ -19,6 +21,8 @@ export interface Visit {
   readonly caller: McpCaller;
   readonly call: Call;
   readonly signal: AbortSignal;
+  /** Whether it may spawn, kill, restart and the like: not a caller that nobody knows. */
+  readonly trusted: boolean;
 }
 
 /** What a verb says: a text for the model, and the same as data. */

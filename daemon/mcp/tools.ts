@@ -17,6 +17,7 @@ import { describePeer, getPeer, listPeers } from "../peers/contract.ts";
 import type { McpCaller } from "./identify.ts";
 import { Ending, PENDING, tellEnding, toEnding } from "./replies.ts";
 import { LOOKS, SAYS, SETTLES, type Tool, tool, type Visit } from "./tool.ts";
+import { SPAWN_TOOLS } from "./tools/spawn.ts";
 
 const maybe = z.string().nullable();
 const circle = Name.optional().describe("Where to look for the name; by default your own circle");
@@ -310,6 +311,7 @@ export const TOOLS: readonly Tool[] = [
   list,
   whoami,
   setDescription,
+  ...SPAWN_TOOLS,
 ];
 
 /** The header of a call that is done once. */

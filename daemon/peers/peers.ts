@@ -5,6 +5,7 @@ import { Problem } from "kit/problem.ts";
 import type { Addressee } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
 import type { Directory } from "./directory.ts";
+import type { Replaced } from "./lives/replaced.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
   Admission,
@@ -37,17 +38,11 @@ export interface PeersNeeds {
   readonly directory: Directory;
   readonly processes: Processes;
   readonly reactions: Reactions;
+  readonly replaced: Replaced;
   /** The name of this machine. */
   readonly machine: string;
-  readonly lives: Lives;
-}
-
-/** What the spawn room knows of agents that come and go by its doing. */
-export interface Lives {
   /** What is known beforehand of whoever registers so: its place, its name, even who it is. */
   awaited(registration: Registration): Partial<Registration> | undefined;
-  /** Whether a post is that of an execution that a restart replaced. */
-  ignores(peer_id: string, cause: Omit<Offline, "terminal">): boolean;
 }
 
 export class Peers {
@@ -81,7 +76,7 @@ export class Peers {
   /** Registers a peer, or brings back the one that this is (contract 3). */
   register(given: Registration, came: Entrance = {}): StoredPeer {
     const { db, events } = this.#ground;
-    const awaited = this.#needs.lives.awaited(given);
+    const awaited = this.#needs.awaited(given);
     const registration = { ...given, ...awaited };
     const entrance = awaited?.peer_id ? { ...came, proven_peer_id: awaited.peer_id } : came;
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
@@ -124,7 +119,7 @@ export class Peers {
 
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
-    if (this.#needs.lives.ignores(peer_id, cause)) return;
+    if (this.#isStale(peer_id, cause)) return;
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
@@ -310,6 +305,15 @@ export class Peers {
         terminal: false,
       });
     }
+  }
+
+  /** The end of an execution that a restart replaced is none of the peer's (specification 3). */
+  #isStale(peer_id: string, cause: Offline): boolean {
+    const restart_id = this.#needs.replaced.matches(cause);
+    if (restart_id === undefined) return false;
+    const { db, events } = this.#ground;
+    db.transact(() => events.append("peer_restart_offline_ignored", { restart_id, peer_id }));
+    return true;
   }
 
   #refuseSecondHuman(peer_id: string | undefined): void {

@@ -138,7 +138,7 @@ export class Walk {
     const { process, pane, subject: { peer_id } } = this.#plan;
     if (!process) return void this.#step("stopped");
     const { pid, started } = process;
-    replaced({ restart_id: this.#restart_id, peer_id, pane_id: pane.pane_id, agent_pid: pid });
+    replaced({ restart_id: this.#restart_id, pane_id: pane.pane_id, agent_pid: pid });
     const patience = [["SIGTERM", TERM_MS_MAX], ["SIGKILL", KILL_MS_MAX]] as const;
     for (const [signal, ms_max] of patience) {
       if (!terminals.signal(pid, started, signal)) break;
