@@ -4,7 +4,7 @@ import { Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
-import { nameOf, refuseReserved } from "./peers/admission.ts";
+import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
 import * as peerRows from "./peers/store.ts";
 import type { SpawnSettings } from "./spawn/commands.ts";
 import type { Subject } from "./spawn/restarts/preflight.ts";
@@ -69,6 +69,15 @@ export function openRestarts(house: Daemon): Restarts {
     replaced: (replacement) => house.replaced.note(replacement),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
   });
+}
+
+/** Who registers in a pane of ours is what was spawned there, or the very peer that restarts. */
+export function awaitedBy(house: Daemon): Awaited {
+  return (given, came) => {
+    const awaited = house.restarts.awaited(given) ?? house.spawns.awaited(given);
+    const proven_peer_id = awaited?.peer_id ?? came.proven_peer_id;
+    return { registration: { ...given, ...awaited }, entrance: { ...came, proven_peer_id } };
+  };
 }
 
 function subjectOf(house: Daemon, peer_id: string): Subject | undefined {

@@ -26,6 +26,7 @@ import type { Mcp } from "./mcp/mcp.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
+import { awaitedBy } from "./spawn_wiring.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const GENERATIONS_MAX = 16;
@@ -65,8 +66,7 @@ export function openPeers(house: Daemon): Peers {
       changed: (peer_id) => house.courier.wake(peer_id),
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
-    awaited: (registration) =>
-      house.restarts.awaited(registration) ?? house.spawns.awaited(registration),
+    awaited: awaitedBy(house),
   });
 }
 

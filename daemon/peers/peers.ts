@@ -9,6 +9,7 @@ import type { Replaced } from "./lives/replaced.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
   Admission,
+  type Awaited,
   type Entrance,
   freeName,
   type Processes,
@@ -41,8 +42,7 @@ export interface PeersNeeds {
   readonly replaced: Replaced;
   /** The name of this machine. */
   readonly machine: string;
-  /** What is known beforehand of whoever registers so: its place, its name, even who it is. */
-  awaited(registration: Registration): Partial<Registration> | undefined;
+  readonly awaited: Awaited;
 }
 
 export class Peers {
@@ -76,9 +76,7 @@ export class Peers {
   /** Registers a peer, or brings back the one that this is (contract 3). */
   register(given: Registration, came: Entrance = {}): StoredPeer {
     const { db, events } = this.#ground;
-    const awaited = this.#needs.awaited(given);
-    const registration = { ...given, ...awaited };
-    const entrance = awaited?.peer_id ? { ...came, proven_peer_id: awaited.peer_id } : came;
+    const { registration, entrance } = this.#needs.awaited(given, came);
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);

@@ -42,6 +42,8 @@ for (const generation of GENERATIONS) {
       "list_peers",
       "whoami",
       "set_description",
+      "spawn_peer",
+      "restart_peer",
     ]);
     for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
       assert.match(description ?? "", /[Nn]ot /, `${name} says when not to use it`);

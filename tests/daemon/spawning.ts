@@ -135,6 +135,8 @@ export const COMMANDS = {
   generic: ["sh", "agent.sh"],
 };
 
+export type WorldSettings = NonNullable<WorldOptions["settings"]>;
+
 /** A world with a folder in which agents may be started. */
 export async function spawningWorld(options: WorldOptions = {}) {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-spawn-" }));
