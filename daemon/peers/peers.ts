@@ -307,9 +307,8 @@ export class Peers {
 
   /** The end of an execution that a restart replaced is none of the peer's (specification 3). */
   #isStale(peer_id: string, cause: Offline): boolean {
-    const restart_id = this.#needs.replaced.matches(cause);
+    const restart_id = this.#needs.replaced.matches(cause), { db, events } = this.#ground;
     if (restart_id === undefined) return false;
-    const { db, events } = this.#ground;
     db.transact(() => events.append("peer_restart_offline_ignored", { restart_id, peer_id }));
     return true;
   }
