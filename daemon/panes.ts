@@ -49,6 +49,8 @@ export interface Terminals {
   respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened>;
   /** Whether a process runs in a pane, or below what runs there. */
   isWithin(pid: number, pane_pid: number): boolean;
+  /** Whether something runs in a pane that is neither this process, above it nor below it. */
+  isShared(pid: number, pane_pid: number): Promise<boolean>;
   /** Signals this very process; false when it is gone. */
   signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
@@ -67,6 +69,8 @@ const WITHHELD = [
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
 ];
+
+const PLACES: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
 /** Whether a variable must not be seen by a spawned agent. */
 export function isWithheld(variable: string): boolean {
@@ -166,6 +170,20 @@ export class Panes implements Terminals {
     return isDescendant(pid, pane_pid);
   }
 
+  async isShared(pid: number, pane_pid: number): Promise<boolean> {
+    if (pid === pane_pid) return false;
+    const { stdout } = await new Deno.Command("ps", {
+      args: ["-A", "-o", "pid=,stat="],
+      stderr: "null",
+    }).output();
+    return new TextDecoder().decode(stdout).split("\n").some((line) => {
+      const [, text, state = ""] = /^\s*(\d+)\s+(\S+)/.exec(line) ?? [];
+      const other = Number(text);
+      return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
+        !isDescendant(pid, other) && !isDescendant(other, pid);
+    });
+  }
+
   signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
     if (!isAlive(pid, started)) return false;
     try {
@@ -182,7 +200,7 @@ export class Panes implements Terminals {
     Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
     const { env } = this.#options;
     const clean = Object.entries(env).filter(([name]) => !isWithheld(name) && name !== "TMUX");
-    const started = arguments_(launch, []);
+    const started = arguments_(this.#atHome(launch), []);
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
       args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
       env: { LC_ALL: "C.UTF-8", ...Object.fromEntries(clean) },
@@ -194,12 +212,18 @@ export class Panes implements Terminals {
     return opened({ ok: true, lines: text(stdout).split("\n") });
   }
 
+  /** What an agent's hooks find this daemon by, where it is not at the usual place. */
+  #atHome(launch: Launch): Launch {
+    const own = Object.entries(this.#options.env).filter(([name]) => PLACES.includes(name));
+    return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
+  }
+
   /** What is withheld is taken out again where the server or the session has it. */
   async #started(tmux: Tmux, launch: Launch): Promise<string[]> {
     const known = await tmux.look(["show-environment", "-g"]);
     const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
     const own = Object.keys(this.#options.env);
-    return arguments_(launch, [...new Set([...names, ...own])].filter(isWithheld));
+    return arguments_(this.#atHome(launch), [...new Set([...names, ...own])].filter(isWithheld));
   }
 
   async #told(socket: string, command: readonly string[]): Promise<void> {

@@ -53,6 +53,10 @@ export function openRestarts(house: Daemon): Restarts {
     startOf: (pid) => processes.startOf(pid),
     mustBeEnabled: () => house.spawns.mustBeEnabled(),
     find: (argument, circle) => house.directory.find(argument, { circle }),
+    sender: (argument) => {
+      const { peer_id, name } = house.directory.sender(argument);
+      return peer_id ?? name;
+    },
     subject: (peer_id) => subjectOf(house, peer_id),
     registersItself: (backend) => hooked.has(backend),
     peers: {

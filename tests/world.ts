@@ -71,6 +71,7 @@ const noTerminals: Terminals = {
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   isWithin: () => false,
+  isShared: () => Promise.resolve(false),
   signal: () => false,
 };
 

@@ -88,6 +88,7 @@ export const spawnPeer = contract({
     "unknown_profile",
     "path_not_allowed",
     "source_pane_required",
+    "ambiguous_peer",
     "reserved_name",
     "spawn_failed",
   ],

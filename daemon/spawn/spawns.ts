@@ -39,7 +39,7 @@ export interface SpawnNeeds {
   readonly settings: SpawnSettings;
   readonly peers: {
     /** Whoever speaks, as any route resolves it. */
-    sender(argument: string): { peer_id: string | null; circle: string | null };
+    sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
     get(peer_id: string): Resident | undefined;
     /** The peer that is registered on a pane. */
     onPane(pane_id: string, tmux_socket: string): Resident | undefined;
@@ -63,6 +63,8 @@ export interface Launched {
   readonly folder: string;
   readonly circle: string;
   readonly spawn_id: string;
+  /** Whoever asked: the id of a peer, or the name that stands for none. */
+  readonly from: string;
   readonly socket: string;
   readonly pane: PaneSeen;
   /** Whoever registered on the pane before is another. */
@@ -126,6 +128,7 @@ export class Spawns {
     if (!found.ok) throw new Problem("path_not_allowed", { path: asked.path, reason: found.why });
     const spawn_id = this.#ground.ids.next("spawn");
     const sender = peers.sender(asked.from_peer ?? NOBODY);
+    const from = sender.peer_id ?? sender.name;
     const source = await this.#sourceOf(asked, sender, tmux_socket);
     const launch = {
       cwd: found.folder,
@@ -136,7 +139,7 @@ export class Spawns {
     const at = this.#ground.clock.now();
     const { socket, opened, circle } = await this.#open(place, launch, tmux_socket);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
-    return { asked, folder: found.folder, circle, spawn_id, socket, pane: opened.pane, at };
+    return { asked, folder: found.folder, circle, spawn_id, from, socket, pane: opened.pane, at };
   }
 
   async #open(
@@ -197,7 +200,7 @@ export class Spawns {
       pane_id: pane.pane_id,
       peer_id: null,
       seed: message !== undefined && carried ? message : null,
-      seed_from: asked.from_peer ?? NOBODY,
+      seed_from: launched.from,
       seed_human: manner.proven_human,
       seed_state: message === undefined
         ? null

@@ -134,6 +134,16 @@ Deno.test("nothing is stopped that is not proved to be the peer's, or may not be
   }
 });
 
+Deno.test("a pane in which the user runs something else is left alone", async () => {
+  await using house = await spawningWorld();
+  const { w, terminals, processes } = house;
+  const { agent_pid } = await agent(house);
+  terminals.shared = true;
+  const { failed } = await restart(w);
+  assert.deepEqual([failed.stage, failed.reason], ["preflight", "pane_shared"]);
+  assert.ok(processes.isAlive(agent_pid));
+});
+
 Deno.test("a restart is an HTTP error only for a peer that is not the one, or without the wiring [4.peers.restart-error] [7.restart]", async () => {
   await using house = await spawningWorld();
   const { w, terminals } = house;

@@ -218,3 +218,21 @@ withTmux("another program in the pane is not replaced", async (terminal) => {
   assert.equal(await at.panes.look(terminal.socket, "%99"), undefined);
   assert.equal(await at.panes.look(`${terminal.dir}/none`, pane_id), undefined);
 });
+
+withTmux("a shell in which other jobs run is not replaced", async (terminal) => {
+  await using at = house(terminal);
+  const pane_id = terminal.start("sh -c 'sleep 1001 & sleep 1002 & wait'");
+  const seen = await at.panes.look(terminal.socket, pane_id);
+  const children = () => {
+    const { stdout } = new Deno.Command("ps", { args: ["-A", "-o", "pid=,args="] }).outputSync();
+    const lines = new TextDecoder().decode(stdout).split("\n").map((line) => line.trim());
+    const pids = lines.filter((line) => / sleep 100[12]$/.test(line)).map(parseFloat)
+      .filter((pid) => parentOf(pid) === seen?.pane_pid);
+    return pids.length === 2 && pids;
+  };
+  const [one = 0, other = 0] = await until("both jobs", children);
+  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), true);
+  Deno.kill(other, "SIGKILL");
+  await until("the end of one", () => !isAlive(other));
+  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), false);
+});

@@ -18,6 +18,8 @@ export class FakeTerminals implements Terminals {
   /** Why nothing opens. */
   broken: string | undefined;
   there = true;
+  /** Whether other programs run in the panes, too. */
+  shared = false;
   readonly #processes: FakeProcesses;
   #pids = 1000;
 
@@ -63,6 +65,10 @@ export class FakeTerminals implements Terminals {
 
   isWithin(pid: number, pane_pid: number): boolean {
     return pid === pane_pid || this.#processes.parentOf(pid) === pane_pid;
+  }
+
+  isShared(): Promise<boolean> {
+    return Promise.resolve(this.shared);
   }
 
   signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {

@@ -7,6 +7,9 @@ import type { Resume } from "../contract.ts";
 /** The folder stands in one of the first lines; a line may hold a pasted text. */
 const HEAD_BYTES = 65_536;
 
+/** What we cannot read, Claude Code could not either. */
+const MISSING = [Deno.errors.NotFound, Deno.errors.NotADirectory, Deno.errors.PermissionDenied];
+
 const Line = z.object({ cwd: z.string() });
 
 /** `claude --resume <id>`, if the session's transcript is there and belongs to this folder. */
@@ -52,7 +55,8 @@ function folderIn(head: string): string | undefined {
 }
 
 async function headOf(file: string): Promise<string> {
-  using opened = await Deno.open(file);
+  using opened = await unlessMissing(() => Deno.open(file));
+  if (!opened) return "";
   const bytes = new Uint8Array(HEAD_BYTES);
   const read = await opened.read(bytes) ?? 0;
   return new TextDecoder().decode(bytes.subarray(0, read));
@@ -83,9 +87,7 @@ async function unlessMissing<T>(look: () => Promise<T>): Promise<T | undefined> 
   try {
     return await look();
   } catch (fault) {
-    const missing = fault instanceof Deno.errors.NotFound ||
-      fault instanceof Deno.errors.NotADirectory;
-    if (missing) return undefined;
+    if (MISSING.some((error) => fault instanceof error)) return undefined;
     throw fault;
   }
 }

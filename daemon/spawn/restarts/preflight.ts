@@ -149,5 +149,9 @@ async function placeOf(
   if (!terminals.isWithin(agent_pid, pane.pane_pid)) {
     throw new No("pane_unverified", `Its process does not run in pane ${pane_id}`);
   }
+  // The pane's program is replaced with all that runs in it, such as a shell with other jobs.
+  if (await terminals.isShared(agent_pid, pane.pane_pid)) {
+    throw new No("pane_shared", `Other programs run in pane ${pane_id} as well`);
+  }
   return { ...place, process: { pid: agent_pid, started: agent_started } };
 }

@@ -28,6 +28,8 @@ export interface RestartNeeds extends PreflightNeeds {
   mustBeEnabled(): Promise<void>;
   /** The one peer that an argument names. */
   find(argument: string, circle: string | undefined): { peer_id: string };
+  /** Whoever speaks: the id of a peer, or the name that stands for none. */
+  sender(argument: string): string;
   subject(peer_id: string): Subject | undefined;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: string): boolean;
@@ -65,11 +67,12 @@ export class Restarts {
     manner: { proven_human: boolean },
   ): Promise<Restart> {
     const { peer_id } = this.#needs.find(argument, asked.circle);
+    const from = this.#needs.sender(asked.from_peer ?? NOBODY);
     await this.#needs.mustBeEnabled();
     const started_at = this.#ground.clock.now();
     const checked = await this.#check(peer_id, asked.fresh);
     if (asked.dry_run) return this.#preview(checked, started_at);
-    const journal = this.#begin(peer_id, checked, { asked, manner, started_at });
+    const journal = this.#begin(peer_id, checked, { asked, from, manner, started_at });
     if (typeof journal === "string") return this.#refuse(checked, journal, started_at);
     const { restart_id } = journal;
     if (checked.ok) {
@@ -248,8 +251,9 @@ export class Restarts {
   #begin(
     peer_id: string,
     checked: Plan | Refusal,
-    { asked, manner, started_at }: {
+    { asked, from, manner, started_at }: {
       asked: RestartAsked;
+      from: string;
       manner: { proven_human: boolean };
       started_at: number;
     },
@@ -269,7 +273,7 @@ export class Restarts {
         new_pid: null,
         new_started: null,
         seed: asked.message ?? null,
-        seed_from: asked.from_peer ?? NOBODY,
+        seed_from: from,
         seed_human: manner.proven_human,
         finished_at: null,
       };
