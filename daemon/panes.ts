@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import type { Log } from "kit/log.ts";
 import { isAlive, isDescendant } from "./processes.ts";
-import { commandLine, type Failure, quote, type Tmux, type Tmuxes } from "./tmux.ts";
+import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
 
 /** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
 export interface Launch {
@@ -41,6 +41,8 @@ export interface Terminals {
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
   /** What a pane is now; undefined when tmux knows of none, or does not answer. */
   look(socket: string, pane_id: string): Promise<PaneSeen | undefined>;
+  /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
+  isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Ends a pane with all that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
   /** Whether a pane stays when its program ends. */
@@ -134,11 +136,16 @@ export class Panes implements Terminals {
   }
 
   async look(socket: string, pane_id: string): Promise<PaneSeen | undefined> {
-    if (!/^%\d+$/.test(pane_id)) return undefined;
-    const tmux = this.#options.tmuxes.at(socket);
-    const shown = await tmux.look(["display-message", "-p", "-t", pane_id, FORMAT]);
+    const shown = await this.#show(socket, pane_id);
     const seen = shown.ok ? readSeen(shown.lines[0]) : undefined;
     return seen?.pane_id === pane_id ? seen : undefined; // tmux answers for another pane instead.
+  }
+
+  async isGone(socket: string, pane_id: string): Promise<boolean> {
+    const shown = await this.#show(socket, pane_id);
+    if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
+    const seen = readSeen(shown.lines[0]);
+    return seen?.pane_id !== pane_id || seen.dead;
   }
 
   async close(socket: string, pane_id: string): Promise<void> {
@@ -193,6 +200,11 @@ export class Panes implements Terminals {
       if (isAlive(pid, started)) throw fault;
       return false; // It ended between the look and the signal.
     }
+  }
+
+  #show(socket: string, pane_id: string): Promise<Result> {
+    const target = /^%\d+$/.test(pane_id) ? pane_id : "%none";
+    return this.#options.tmuxes.at(socket).look(["display-message", "-p", "-t", target, FORMAT]);
   }
 
   /** A server takes its environment from whoever starts it: ours, without what is withheld. */

@@ -67,6 +67,7 @@ const noTerminals: Terminals = {
   openWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   splitWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   look: () => Promise.resolve(undefined),
+  isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),

@@ -63,7 +63,9 @@ export function redact(
     if (short === "") return word === "--" ? word : shown(word);
     return rest === "" ? short : `${short}${shown(rest)}`;
   });
-  return [program.replace(/^.*\//, ""), ...given, ...supplied];
+  // `KEY=value` in front of a command is an assignment, not a program.
+  const name = program.includes("=") ? REDACTED : program.replace(/^.*\//, "");
+  return [name, ...given, ...supplied];
 }
 
 /** The model ids that the configuration names. */

@@ -48,6 +48,8 @@ export const spawnConfig = contract({
 
 const Pane = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 
+const Socket = z.string().max(4096).regex(/^\/[^\0]+$/, "The absolute path of a tmux socket");
+
 export const Spawned = z.object({
   ok: z.literal(true),
   spawn_id: z.string(),
@@ -69,7 +71,7 @@ export const spawnPeer = contract({
   summary: "Start an agent in a tmux pane, and greet it with a message once it is here",
   who: "operator",
   once: true,
-  query: z.object({ tmux_socket: z.string().min(1).optional() }),
+  query: z.object({ tmux_socket: Socket.optional() }),
   body: z.object({
     path: z.string().min(1).max(4096),
     backend: Backend,

@@ -5,7 +5,7 @@ import { type Caller, type Route, route } from "kit/route.ts";
 import * as contracts from "./contract.ts";
 import * as restartContracts from "./restarts/contract.ts";
 import type { Restarts } from "./restarts/restarts.ts";
-import type { Spawns } from "./spawns.ts";
+import type { Launched, Spawns } from "./spawns.ts";
 
 export interface SpawnDoors {
   /** Whether the request came through a proven human door (contract 2). */
@@ -25,17 +25,21 @@ export interface SpawnDoors {
 }
 
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoors): Route[] {
+  /** What cannot be written down is not left running. */
+  const orUndone = async <T>(work: () => T, launched: Launched): Promise<T> => {
+    try {
+      return work();
+    } catch (fault) {
+      await spawns.undo(launched);
+      throw fault;
+    }
+  };
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       const manner = { proven_human: doors.provenHuman(caller, headers) };
       const launched = await spawns.launch(body, query.tmux_socket);
-      try {
-        return commit(() => spawns.enter(launched, manner));
-      } catch (fault) {
-        await spawns.undo(launched);
-        throw fault;
-      }
+      return await orUndone(() => commit(() => spawns.enter(launched, manner)), launched);
     }, {
       sender: ({ body }) => doors.senderOf({ from_peer: body.from_peer ?? "cli" }),
       again: (before) => spawns.again(before),
@@ -53,7 +57,8 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoor
         ...asked,
         ...(pane_id && { source_pane: pane_id }),
       }, tmux_socket ?? undefined);
-      return { ...spawns.enter(launched, { proven_human: false }), source_peer_id };
+      const enter = () => spawns.enter(launched, { proven_human: false });
+      return { ...await orUndone(enter, launched), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
       const manner = { proven_human: doors.provenHuman(caller, headers) };

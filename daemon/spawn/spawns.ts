@@ -293,9 +293,9 @@ export class Spawns {
 
   async #lookAtPanes(): Promise<void> {
     for (const spawn of rows.open(this.#ground.db)) {
-      const seen = await this.#needs.terminals.look(spawn.tmux_socket, spawn.pane_id);
+      if (!await this.#needs.terminals.isGone(spawn.tmux_socket, spawn.pane_id)) continue;
       const still = rows.get(this.#ground.db, spawn.spawn_id);
-      if ((!seen || seen.dead) && still && still.settled_at === null) this.#giveUp(still);
+      if (still?.settled_at === null) this.#giveUp(still);
     }
   }
 

@@ -91,6 +91,7 @@ Deno.test("a shown command keeps flags, permission words, models and what the da
     "[redacted]",
     "s-1",
   ]);
+  assert.deepEqual(shown(["KEY=sk/1", "claude"]), ["[redacted]", "[redacted]"]);
   assert.deepEqual(shown(["c", "--2fa-key", "--x\ny", "--token=a\nb"]), [
     "c",
     "[redacted]",

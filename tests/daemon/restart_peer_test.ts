@@ -223,6 +223,7 @@ Deno.test("a process that does not obey is made to end, and if it cannot be, not
     const { failed } = await restart(w);
     assert.deepEqual([failed.stage, failed.reason], ["stop", "did_not_stop"]);
     assert.equal(terminals.launches.length, 0);
+    assert.equal(terminals.kept.size, 0, "its pane closes with it, as before");
     assert.equal((await get(w, "/peers/api")).status, "online", "it still runs, and is told so");
   }
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
+import { Problem } from "kit/problem.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { listMessages } from "../../daemon/delivery/messages/contract.ts";
 import type { World } from "../world.ts";
@@ -257,6 +258,18 @@ Deno.test("one key spawns once, and a refusal may be tried again", async () => {
   const third = await post(w, "/spawn", asked, headers);
   assert.equal(third.spawn_id, first.spawn_id);
   assert.equal(terminals.launches.length, 1);
+});
+
+Deno.test("a spawn that cannot be written down is not left running", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  w.daemon.ground.db.run = () => {
+    throw new Problem("storage_failed", {});
+  };
+  const failed = await post(w, "/spawn", { path: folder, backend: "codex" });
+  assert.equal(failed.error, "storage_failed");
+  assert.equal(terminals.launches.length, 1);
+  assert.equal(terminals.panes.size, 0);
 });
 
 Deno.test("in window mode the caller's window is split, and bounds the circle", async () => {

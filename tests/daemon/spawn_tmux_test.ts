@@ -217,6 +217,11 @@ withTmux("another program in the pane is not replaced", async (terminal) => {
   assert.ok(isAlive(seen.pane_pid));
   assert.equal(await at.panes.look(terminal.socket, "%99"), undefined);
   assert.equal(await at.panes.look(`${terminal.dir}/none`, pane_id), undefined);
+  const gone = (socket: string, pane: string) => at.panes.isGone(socket, pane);
+  assert.equal(await gone(terminal.socket, pane_id), false);
+  assert.equal(await gone(terminal.socket, "%99"), true);
+  assert.equal(await gone(terminal.socket, ""), true);
+  assert.equal(await gone(`${terminal.dir}/none`, pane_id), true);
 });
 
 withTmux("a shell in which other jobs run is not replaced", async (terminal) => {

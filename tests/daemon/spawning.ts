@@ -44,6 +44,10 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(this.panes.get(pane_id));
   }
 
+  isGone(_socket: string, pane_id: string): Promise<boolean> {
+    return Promise.resolve(this.panes.get(pane_id)?.dead ?? true);
+  }
+
   close(_socket: string, pane_id: string): Promise<void> {
     this.panes.delete(pane_id);
     return Promise.resolve();

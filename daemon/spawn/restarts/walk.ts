@@ -76,6 +76,10 @@ export class Walk {
     } catch (fault) {
       if (ending.aborted || fault instanceof CalledOff) return; // The next start tells the truth.
       this.#fail(fault);
+      // A dead pane is kept: it shows why. One in which something runs is as it was before.
+      if (!await terminals.isGone(socket, pane.pane_id)) {
+        await terminals.keep(socket, pane.pane_id, false);
+      }
     }
   }
 
