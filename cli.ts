@@ -23,6 +23,7 @@ import { completionsFor } from "./cli/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
 import { DOCTOR } from "./cli/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
+import { SPAWN_COMMANDS } from "./cli/lives_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
 import { PEER_COMMANDS } from "./cli/peer_commands.ts";
 import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
@@ -262,6 +263,7 @@ export const COMMANDS: readonly Command[] = [
   DOCTOR,
   ...ASK_COMMANDS,
   ...PEER_COMMANDS,
+  ...SPAWN_COMMANDS,
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,

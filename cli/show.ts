@@ -5,7 +5,7 @@ import type { Wire } from "kit/client.ts";
 import type { getAsk, waitAsk } from "../daemon/asks/contract.ts";
 import type { getTrace } from "../daemon/delivery/contract.ts";
 import type { getInboxItem } from "../daemon/inbox/contract.ts";
-import type { getPeer } from "../daemon/peers/contract.ts";
+import type { describePeer } from "../daemon/peers/contract.ts";
 import type { Health } from "../daemon/events/contract.ts";
 import { listed } from "./attach.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "./print.ts";
 import type { StreamEvent } from "./watch.ts";
 
-type Peer = Wire<typeof getPeer>;
+type Peer = Wire<typeof describePeer>;
 type Ask = Wire<typeof getAsk>;
 type Resolution = Extract<Wire<typeof waitAsk>, { status: "resolved" }>;
 type InboxItem = Wire<typeof getInboxItem>;

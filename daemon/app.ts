@@ -34,6 +34,7 @@ import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
 import type { PaneSights } from "./pane_sights.ts";
+import type { Terminals } from "./panes.ts";
 import { Registry } from "./peers/certificate.ts";
 import { Directory } from "./peers/directory.ts";
 import type { Mortals } from "./peers/lives/ending.ts";
@@ -42,6 +43,8 @@ import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
+import type { Restarts } from "./spawn/restarts/restarts.ts";
+import type { Spawns } from "./spawn/spawns.ts";
 import {
   openAgents,
   openAsks,
@@ -62,6 +65,7 @@ import {
   openSurfaces,
 } from "./wiring.ts";
 import { openLives } from "./wiring_lives.ts";
+import { openRestarts, openSpawns } from "./spawn_wiring.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -82,6 +86,8 @@ export interface Outside {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** tmux, for agents that we start. */
+  readonly terminals: Terminals;
   /** Where attachments are kept. */
   readonly files: Files;
   /** Whether the request came from a person at a terminal (contract 2). */
@@ -115,6 +121,8 @@ export class Daemon implements AsyncDisposable {
   readonly surfaces: Surfaces;
   readonly inbox: Inbox;
   readonly agents: Agents;
+  readonly spawns: Spawns;
+  readonly restarts: Restarts;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
@@ -164,6 +172,8 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
+    this.spawns = openSpawns(this);
+    this.restarts = openRestarts(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
     this.fetch = serve(routesOf(this), {
@@ -188,6 +198,8 @@ export class Daemon implements AsyncDisposable {
       this.questions.wakeUp();
       const human = this.config["human.name"];
       if (human) this.peers.welcomeHuman(human, "/");
+      this.restarts.wakeUp();
+      this.spawns.wakeUp();
     });
     this.attachments.wakeUp();
   }
@@ -218,6 +230,7 @@ export class Daemon implements AsyncDisposable {
     this.many.beat(now);
     this.delivery.beat(now);
     this.agents.beat(now);
+    this.spawns.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);
@@ -234,6 +247,8 @@ export class Daemon implements AsyncDisposable {
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
+    await this.restarts.close();
+    await this.spawns.close();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 

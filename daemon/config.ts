@@ -6,6 +6,7 @@ import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";
 import { isReserved } from "./peers/contract.ts";
+import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 
 const int = (least: number, most: number, what: string) =>
@@ -33,6 +34,12 @@ const words = z.preprocess(
   (said) => typeof said === "string" ? said.split(",").map((word) => word.trim()) : said,
   z.array(z.string().min(1)),
 ).describe("a list of words");
+/** A map stands in the file; in the environment it is YAML in one line. */
+const map = <S extends z.ZodType>(shape: S, what: string) =>
+  z.preprocess(
+    (said) => (typeof said === "string" ? parseYaml(said) : said) ?? {},
+    shape.describe(what),
+  ).describe(what);
 
 // deno-fmt-ignore
 export const SETTINGS = {
@@ -52,6 +59,7 @@ export const SETTINGS = {
   "daemon.attachments.file_bytes_max":  bytes(1, 1_073_741_824)                              .default(26_214_400),
   "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
+  "daemon.circle_boundary":           CircleBoundary.describe("session or window")          .default("session"),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       human_name.optional(),
@@ -59,6 +67,10 @@ export const SETTINGS = {
   "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
+  "spawn.commands":                   map(Commands, "a map from a backend to its command, a list of words") .default({}),
+  "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
+  "spawn.allowed_paths":              words                                                  .default([]),
+  "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),

@@ -57,6 +57,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       sights: agents.sights,
       adapters: () => agents.adapters,
       hooks: agents.hooks,
+      terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { Panes, type Terminals } from "./panes.ts";
 import { Tmuxes } from "./tmux.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
@@ -14,6 +15,7 @@ export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
   readonly sights: PaneSights;
+  readonly terminals: Terminals;
   /** The name of the tmux session that a pane is in. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
@@ -38,6 +40,7 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
     ],
     hooks: { "claude-code": claudeCodeHooks },
     sights: sightsOf(tmuxes, ownSocket(env)),
+    terminals: new Panes({ tmuxes, log, env }),
     async sessionOf(tmux_socket, pane_id) {
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;

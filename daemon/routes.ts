@@ -28,6 +28,8 @@ import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
+import { spawnRoutes } from "./spawn/routes.ts";
+import { spawnDoors } from "./spawn_wiring.ts";
 
 /** Whatever names its sender, and where to look for that name. */
 interface Spoken {
@@ -43,8 +45,9 @@ export function routesOf(daemon: Daemon): Route[] {
     return peer_id ?? name;
   };
   const routes: Route[] = [
-    ...peerRoutes(daemon.peers, directory, daemon.registry),
+    ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
+    ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
       senderOf,

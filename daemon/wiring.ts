@@ -27,6 +27,7 @@ import { Peer } from "./peers/contract.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
+import { awaitedBy } from "./spawn_wiring.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const GENERATIONS_MAX = 16;
@@ -72,6 +73,7 @@ export function openPeers(house: Daemon): Peers {
       },
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
+    awaited: awaitedBy(house),
   });
 }
 

@@ -10,6 +10,7 @@ const maybe = z.string().nullable();
 const peer = { peer_id: id, name: z.string() };
 const from = { from_peer_id: maybe, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
+const restart = { restart_id: id, peer_id: id, stage: id };
 
 /** What may be said of each event. A field not listed here, a text above all, can never leave. */
 export const EVENTS = {
@@ -67,6 +68,19 @@ export const EVENTS = {
     surface: maybe,
   }),
   chat_turn: z.object({ peer_id: id, role: id, turn_id: maybe }),
+  spawn: z.object({
+    spawn_id: id,
+    backend: id,
+    circle: id,
+    pane_id: id,
+    peer_id: maybe,
+    registration_state: id,
+    seed_state: maybe,
+  }),
+  peer_restart_started: z.object(restart),
+  peer_restart_launched: z.object(restart),
+  peer_restart_restarted: z.object(restart),
+  peer_restart_failed: z.object({ ...restart, reason: id }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -94,6 +94,15 @@ export const PROBLEMS = {
   too_many_uploads:     refusal(429, "{uploads} uploads are under way", "try again when one is done", { uploads: z.number() }),
   unsupported_media:    refusal(415, `The body is "{found}", and this route takes {media}`, "curl -F file=@PATH sends it", { found: z.string(), media: z.string() }),
   bad_multipart:        refusal(400, "The body is not multipart/form-data: {reason}", "", { reason: z.string() }),
+  // Spawning.
+  spawn_disabled:       refusal(503, "Spawning is not set up: {lacking}", "see spawn.commands and spawn.allowed_paths of the configuration", { lacking: z.string() }),
+  unsupported_backend:  refusal(422, "No command starts {backend}", "name one in spawn.commands.{backend}", { backend: z.string() }),
+  unknown_profile:      refusal(422, `No profile "{profile}" for {backend}`, "see spawn.profiles, or mesh spawn --help", { profile: z.string(), backend: z.string() }),
+  path_not_allowed:     refusal(403, `Nothing may be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: z.string(), reason: z.string() }),
+  source_pane_required: refusal(422, "A circle is a window, and no pane says which one to split", "name one in source_pane; mesh spawn takes the one it runs in"),
+  spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
+  same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
+  no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
   // The human inbox.
   no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

@@ -116,7 +116,7 @@ function complaint(key: string, given: Found | undefined, shape: z.ZodType, erro
   const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
-  const hidden = /token|secret/.test(key);
+  const hidden = /token|secret|\.env$|\.profiles$/.test(key); // Maps may hold one, too.
   const value = hidden ? "a value" : show(given?.value);
   return `${at}: found ${value} (${given?.where ?? "nowhere"}); allowed: ${allowed}`;
 }

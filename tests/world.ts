@@ -15,6 +15,7 @@ import { type Files, filesIn } from "../daemon/files.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
 import type { PaneSights } from "../daemon/pane_sights.ts";
 import type { Mortals } from "../daemon/peers/lives/ending.ts";
+import type { Terminals } from "../daemon/panes.ts";
 import { wire } from "../daemon/routes.ts";
 
 /** The processes of a world: alive until a test ends them. */
@@ -72,11 +73,30 @@ export interface WorldOptions {
   readonly sights?: PaneSights;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
+  /** A tmux, for worlds in which agents are spawned; none otherwise. */
+  readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
   readonly files?: Files;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
+
+/** A machine without a tmux. */
+const noTerminals: Terminals = {
+  home: "/none",
+  socket: "/none/tmux",
+  present: () => Promise.resolve(false),
+  openWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
+  splitWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
+  look: () => Promise.resolve(undefined),
+  isGone: () => Promise.resolve(false),
+  close: () => Promise.resolve(),
+  keep: () => Promise.resolve(),
+  respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
+  isWithin: () => false,
+  isShared: () => Promise.resolve(false),
+  signal: () => false,
+};
 
 export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 export const BASE = "http://127.0.0.1:8377";
@@ -105,6 +125,7 @@ export function world(options: WorldOptions = {}) {
     sights: options.sights ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
+    terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,

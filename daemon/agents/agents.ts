@@ -105,6 +105,11 @@ export class Agents {
     return probes;
   }
 
+  /** Whether anything is known of how to reach such an agent. */
+  knows(backend: Backend): boolean {
+    return this.#adapters.has(backend);
+  }
+
   /** Every few seconds: looks at what can be seen of the agents without their help. */
   beat(now: number): void {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;

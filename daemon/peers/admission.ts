@@ -32,6 +32,14 @@ export interface Entrance {
   readonly reserved_names?: boolean;
 }
 
+/** What is known beforehand of whoever registers: its place, its name, even which peer it is. */
+export interface Awaited {
+  (registration: Registration, entrance: Entrance): {
+    readonly registration: Registration;
+    readonly entrance: Entrance;
+  };
+}
+
 export interface AdmissionNeeds {
   readonly processes: Processes;
   /** The name of this machine. */

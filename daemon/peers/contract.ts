@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, line, Name, Ok, QueryFlag } from "kit/contract.ts";
+import { RestartBlock } from "../spawn/restarts/contract.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Backend = z.enum([
@@ -180,7 +181,7 @@ export const getPeer = contract({
   who: "peer",
   params: byId,
   query: circle,
-  returns: Peer,
+  returns: Peer.extend({ restart: RestartBlock }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
 

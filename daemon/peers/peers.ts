@@ -11,6 +11,7 @@ import { Watch } from "./lives/watch.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
   Admission,
+  type Awaited,
   type Entrance,
   freeName,
   type Processes,
@@ -42,6 +43,7 @@ export interface PeersNeeds {
   readonly replaced: Replaced;
   /** The name of this machine. */
   readonly machine: string;
+  readonly awaited: Awaited;
 }
 
 export class Peers {
@@ -75,8 +77,9 @@ export class Peers {
   }
 
   /** Registers a peer, or brings back the one that this is (contract 3). */
-  register(registration: Registration, entrance: Entrance = {}): StoredPeer {
+  register(given: Registration, came: Entrance = {}): StoredPeer {
     const { db, events } = this.#ground;
+    const { registration, entrance } = this.#needs.awaited(given, came);
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);

@@ -1,5 +1,6 @@
 /** The peers' contracts, each met by its verb. */
 
+import type { z } from "zod";
 import { OK } from "kit/contract.ts";
 import { type Route, route } from "kit/route.ts";
 import type { Registry } from "./certificate.ts";
@@ -8,13 +9,24 @@ import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { claimsOf } from "./certificate.ts";
 
-export function peerRoutes(peers: Peers, directory: Directory, registry: Registry): Route[] {
+type Blocks = (peer_id: string) => Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
+
+export function peerRoutes(
+  peers: Peers,
+  directory: Directory,
+  registry: Registry,
+  restartOf: Blocks,
+): Route[] {
   const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
   return [
     route(contracts.registerPeer, ({ body }) => register(peers, registry, body)),
     route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
-    route(contracts.getPeer, ({ params, query }) => directory.record(idOf(params, query))),
+    route(contracts.getPeer, async ({ params, query }) => {
+      const peer_id = idOf(params, query);
+      const restart = await restartOf(peer_id);
+      return { ...directory.record(peer_id), restart };
+    }),
     route(contracts.peerByPane, ({ params, query }) => {
       return directory.record(directory.onPane(params.pane_id, query.tmux_socket).peer_id);
     }),

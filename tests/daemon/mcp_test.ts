@@ -50,6 +50,8 @@ for (const generation of GENERATIONS) {
       "kill_peer",
       "claim_orchestrator_role",
       "orchestrator_status",
+      "spawn_peer",
+      "restart_peer",
     ]);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && title === annotations?.title, name);

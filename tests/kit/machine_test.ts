@@ -14,6 +14,8 @@ const COLUMNS: Record<string, [table: string, column: string]> = {
   peer:     ["peers",    "status"   ],
   ask:      ["messages", "ask_state"],
   delivery: ["messages", "state"    ],
+  spawn:    ["spawns",   "registration_state"],
+  restart:  ["restarts", "state"    ],
 };
 
 for (const { machine } of MACHINES) {

@@ -16,7 +16,7 @@ export const SECTION_2: readonly Requirement[] = [
   ["2.peer.id-immutable",          "built",    "`peer_id` is an immutable identifier"],
   ["2.peer.name-or-id",            "built",    "Routes accept a name or an id, and resolve it to the peer_id"],
   ["2.peer.role",                  "built",    "`role` may be service or human"],
-  ["2.peer.restart-block",         "peers",    "GET /peers/{id} has a restart block: a preview and the last result"],
+  ["2.peer.restart-block",         "built",    "GET /peers/{id} has a restart block: a preview and the last result"],
   ["2.peer.provenance-given",      "built",    "POST /peers takes provenance as a fresh classification"],
   ["2.peer.provenance-kept",       "built",    "Omitting provenance keeps what the daemon knows"],
 

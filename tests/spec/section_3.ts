@@ -24,8 +24,8 @@ export const SECTION_3: readonly Requirement[] = [
   ["3.peer.delete.removes",         "built",    "DELETE closes and removes a peer"],
   ["3.peer.delete.tombstone",       "built",    "DELETE leaves a tombstone: a running bridge cannot reclaim the identity"],
   ["3.peer.unregister",             "built",    "Unregister drops the registration; the same session may register again"],
-  ["3.peer.restart.relaunch",       "peers",    "A restart relaunches a live peer with resume"],
-  ["3.peer.restart.journal",        "peers",    "The stages of a restart are journaled with its restart_id"],
+  ["3.peer.restart.relaunch",       "built",    "A restart relaunches a live peer with resume"],
+  ["3.peer.restart.journal",        "built",    "The stages of a restart are journaled with its restart_id"],
   ["3.peer.restart.ignores-offline", "built",   "An offline of an execution that a restart replaced is ignored"],
 
   ["3.ask.reply-push",              "messages", "An ack or reply resolves the ask; in push mode it is injected at the asker"],

@@ -7,7 +7,7 @@ export const SECTION_6: readonly Requirement[] = [
   ["6.log",                   "messages",  "The daemon records events in a log, and streams them"],
   ["6.peer-updated",          "built",     "`peer_updated` is told when provenance is replaced"],
   ["6.peer-not-addressable",  "built",     "`peer_not_addressable` has the counts of closed asks and dropped deliveries"],
-  ["6.peer-restart",          "peers",     "The stages of a restart are events, each with its restart_id"],
+  ["6.peer-restart",          "built",     "The stages of a restart are events, each with its restart_id"],
   ["6.job-state-changed",     "jobs",      "`job_state_changed` is told at every transition of a job"],
   ["6.inbox-item",            "messages",  "`inbox_item` has item_id, kind, from, from_peer_id, correlation_id; never the text"],
   ["6.inbox-updated",         "messages",  "`inbox_updated` has item_id, read, replied, surface; never the text"],

@@ -19,7 +19,7 @@ const ERRORS: readonly Requirement[] = [
   ["7.to-peer.look-alike",        "messages", "A key that only resembles to_peer: 400"],
   ["7.no-human",                  "messages", "Any inbox route without a human: 503"],
   ["7.unknown-ref",               "messages", "A reply by a ref that no item was rendered as: 404"],
-  ["7.restart",                   "peers",    "A restart fails by HTTP only for an unknown or ambiguous peer or missing wiring"],
+  ["7.restart",                   "built",    "A restart fails by HTTP only for an unknown or ambiguous peer or missing wiring"],
   ["7.permission-denied",         "messages", "A tool-permission question that is not answered in time is denied"],
   ["7.surface-failed",            "messages", "A surface's failed push is a receipt with status failed and error_class"],
   ["7.dropped-recorded",          "messages", "What is durable for a peer that takes none is dropped and recorded, without an error to it"],

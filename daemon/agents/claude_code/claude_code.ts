@@ -9,6 +9,7 @@ import { paneRung } from "../pane.ts";
 import { claudeScreen } from "../screens.ts";
 import { nativeRung } from "./native.ts";
 import { sessionFor, turnState } from "./registry.ts";
+import { resumeClaude } from "./transcripts.ts";
 
 export interface ClaudeCodeOptions {
   readonly clock: Clock;
@@ -33,6 +34,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     transport: ({ agent_pid, pane_id }) =>
       agent_pid !== null ? "native" : pane_id === null ? "none" : "pane",
     sight: (peer) => Promise.resolve(sight(config_dirs, peer)),
+    resume: (session) => resumeClaude(config_dirs, session),
   };
 }
 

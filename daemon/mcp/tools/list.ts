@@ -9,6 +9,7 @@ import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
 import { PEER_TOOLS } from "./peers.ts";
+import { SPAWN_TOOLS } from "./spawn.ts";
 
 export const TOOLS: readonly Tool[] = [
   ...ASKING_TOOLS,
@@ -19,4 +20,5 @@ export const TOOLS: readonly Tool[] = [
   ...PEER_TOOLS,
   ...MESSAGE_TOOLS,
   ...LIFE_TOOLS,
+  ...SPAWN_TOOLS,
 ];

@@ -111,7 +111,7 @@ const setName = tool({
 
 export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setName];
 
-type Told = Wire<typeof getPeer>;
+type Told = Wire<typeof describePeer>;
 
 /** One line; a description is another's text, and stays between quotation marks. */
 function describe({ name, circle, role, backend, status, turn_state, description }: Told): string {

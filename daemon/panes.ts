@@ -1,0 +1,283 @@
+/** Panes of agents that we start: opened, watched, started anew. No shell reads what is given. */
+
+import { dirname } from "node:path";
+import type { Log } from "kit/log.ts";
+import { isAlive, isDescendant } from "./processes.ts";
+import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
+
+/** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
+export interface Launch {
+  readonly cwd: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface PaneSeen {
+  readonly pane_id: string;
+  readonly pane_pid: number;
+  readonly dead: boolean;
+  readonly session: string;
+  /** The window's number for good, as in `@7`. */
+  readonly window: number;
+}
+
+export type Opened = { readonly ok: true; readonly pane: PaneSeen } | {
+  readonly ok: false;
+  /** In tmux's words, or ours. */
+  readonly reason: string;
+};
+
+/** What the spawn room needs of tmux and of the kernel. */
+export interface Terminals {
+  /** The user's home, for paths that begin with `~`. */
+  readonly home: string;
+  /** The tmux server that agents are spawned in where no other is named. */
+  readonly socket: string;
+  /** Whether there is a tmux to be had. */
+  present(): Promise<boolean>;
+  /** Opens a window in the session of this name, which is made when it is missing. */
+  openWindow(socket: string, session: string, launch: Launch): Promise<Opened>;
+  /** Splits the window that a pane is in. */
+  splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
+  /** What a pane is now; undefined when tmux knows of none, or does not answer. */
+  look(socket: string, pane_id: string): Promise<PaneSeen | undefined>;
+  /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
+  isGone(socket: string, pane_id: string): Promise<boolean>;
+  /** Ends a pane with all that runs in it. */
+  close(socket: string, pane_id: string): Promise<void>;
+  /** Whether a pane stays when its program ends. */
+  keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
+  /** Runs another program in a pane, if its process is still the one that was seen. */
+  respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened>;
+  /** Whether a process runs in a pane, or below what runs there. */
+  isWithin(pid: number, pane_pid: number): boolean;
+  /** Whether something runs in a pane that is neither this process, above it nor below it. */
+  isShared(pid: number, pane_pid: number): Promise<boolean>;
+  /** Signals this very process; false when it is gone. */
+  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean;
+}
+
+export interface PanesOptions {
+  readonly tmuxes: Tmuxes;
+  readonly log: Log;
+  /** The daemon's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Secrets of ours, and marks by which a running agent knows itself: no other agent's business. */
+const WITHHELD = [
+  /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
+  /^MESH_(SURFACES|RELAY)__/i,
+  /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
+  /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
+];
+
+const PLACES: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
+
+/** Whether a variable must not be seen by a spawned agent. */
+export function isWithheld(variable: string): boolean {
+  return WITHHELD.some((pattern) => pattern.test(variable));
+}
+
+const COLUMNS = ["pane_id", "pane_pid", "pane_dead", "window_id", "session_name"];
+const FORMAT = COLUMNS.map((name) => `#{${name}}`).join("\t");
+const SHOWN = ["-P", "-F", FORMAT];
+/** What a window of a session that nobody looks at measures. */
+const SIZE = ["-x", "200", "-y", "50"];
+
+export class Panes implements Terminals {
+  readonly home: string;
+  readonly socket: string;
+  readonly #options: PanesOptions;
+
+  constructor(options: PanesOptions) {
+    const { env } = this.#options = options;
+    this.home = env["HOME"] ?? "/";
+    this.socket = defaultSocket(env);
+  }
+
+  async present(): Promise<boolean> {
+    try {
+      const { success } = await new Deno.Command("tmux", {
+        args: ["-V"],
+        stdout: "null",
+        stderr: "null",
+      }).output();
+      return success;
+    } catch (fault) {
+      if (fault instanceof Deno.errors.NotFound) return false;
+      throw fault;
+    }
+  }
+
+  /** One after the other, as two that find no session would both make it. */
+  openWindow(socket: string, session: string, launch: Launch): Promise<Opened> {
+    const tmux = this.#options.tmuxes.at(socket);
+    return tmux.inTurn(`session ${session}`, async () => {
+      const listed = await tmux.look(["list-sessions", "-F", "#{session_name}"]);
+      if (!listed.ok && listed.reason !== "no_server") return refused(listed);
+      if (!listed.ok) return await this.#startServer(socket, session, launch);
+      const started = await this.#started(tmux, launch);
+      // A target's name is else the beginning of one, or a pattern.
+      const where = listed.lines.includes(session)
+        ? ["new-window", "-d", "-t", `=${session}:`]
+        : ["new-session", "-d", "-E", "-s", session, ...SIZE];
+      return opened(await tmux.run([...where, ...SHOWN, ...started]));
+    });
+  }
+
+  async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened> {
+    const tmux = this.#options.tmuxes.at(socket);
+    if (!await this.look(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
+    const started = await this.#started(tmux, launch);
+    const split = await tmux.run(["split-window", "-d", "-t", pane_id, ...SHOWN, ...started]);
+    if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
+    return opened(split);
+  }
+
+  async look(socket: string, pane_id: string): Promise<PaneSeen | undefined> {
+    const shown = await this.#show(socket, pane_id);
+    const seen = shown.ok ? readSeen(shown.lines[0]) : undefined;
+    return seen?.pane_id === pane_id ? seen : undefined; // tmux answers for another pane instead.
+  }
+
+  async isGone(socket: string, pane_id: string): Promise<boolean> {
+    const shown = await this.#show(socket, pane_id);
+    if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
+    const seen = readSeen(shown.lines[0]);
+    return seen?.pane_id !== pane_id || seen.dead;
+  }
+
+  async close(socket: string, pane_id: string): Promise<void> {
+    await this.#told(socket, ["kill-pane", "-t", pane_id]);
+  }
+
+  async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
+    const option = kept ? ["remain-on-exit", "on"] : ["-u", "remain-on-exit"];
+    await this.#told(socket, ["set-option", "-p", "-t", pane_id, ...option]);
+  }
+
+  /** Guard and deed are one command, evaluated in the server. */
+  async respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened> {
+    const { pane_id, pane_pid } = seen;
+    const tmux = this.#options.tmuxes.at(socket);
+    const started = await this.#started(tmux, launch);
+    const deed = commandLine(["respawn-pane", "-k", "-t", pane_id, ...started]);
+    const same = `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
+    const say = (word: string) => `display-message -p ${quote(word)}`;
+    const branches = [`${deed} ; ${say("done")}`, say("changed")];
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, ...branches]);
+    if (!run.ok) return refused(run);
+    if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
+    const pane = await this.look(socket, pane_id);
+    return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
+  }
+
+  isWithin(pid: number, pane_pid: number): boolean {
+    return isDescendant(pid, pane_pid);
+  }
+
+  async isShared(pid: number, pane_pid: number): Promise<boolean> {
+    if (pid === pane_pid) return false;
+    const { stdout } = await new Deno.Command("ps", {
+      args: ["-A", "-o", "pid=,stat="],
+      stderr: "null",
+    }).output();
+    return new TextDecoder().decode(stdout).split("\n").some((line) => {
+      const [, text, state = ""] = /^\s*(\d+)\s+(\S+)/.exec(line) ?? [];
+      const other = Number(text);
+      return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
+        !isDescendant(pid, other) && !isDescendant(other, pid);
+    });
+  }
+
+  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
+    if (!isAlive(pid, started)) return false;
+    try {
+      Deno.kill(pid, signal);
+      return true;
+    } catch (fault) {
+      if (isAlive(pid, started)) throw fault;
+      return false; // It ended between the look and the signal.
+    }
+  }
+
+  #show(socket: string, pane_id: string): Promise<Result> {
+    const target = /^%\d+$/.test(pane_id) ? pane_id : "%none";
+    return this.#options.tmuxes.at(socket).look(["display-message", "-p", "-t", target, FORMAT]);
+  }
+
+  /** A server takes its environment from whoever starts it: ours, without what is withheld. */
+  async #startServer(socket: string, session: string, launch: Launch): Promise<Opened> {
+    Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
+    const { env } = this.#options;
+    const clean = Object.entries(env).filter(([name]) => !isWithheld(name) && name !== "TMUX");
+    const started = arguments_(this.#atHome(launch), []);
+    const { success, stdout, stderr } = await new Deno.Command("tmux", {
+      args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
+      env: { LC_ALL: "C.UTF-8", ...Object.fromEntries(clean) },
+      clearEnv: true,
+      stdin: "null",
+    }).output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
+    if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
+    return opened({ ok: true, lines: text(stdout).split("\n") });
+  }
+
+  /** What an agent's hooks find this daemon by, where it is not at the usual place. */
+  #atHome(launch: Launch): Launch {
+    const own = Object.entries(this.#options.env).filter(([name]) => PLACES.includes(name));
+    return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
+  }
+
+  /** What is withheld is taken out again where the server or the session has it. */
+  async #started(tmux: Tmux, launch: Launch): Promise<string[]> {
+    const known = await tmux.look(["show-environment", "-g"]);
+    const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
+    const own = Object.keys(this.#options.env);
+    return arguments_(this.#atHome(launch), [...new Set([...names, ...own])].filter(isWithheld));
+  }
+
+  async #told(socket: string, command: readonly string[]): Promise<void> {
+    const done = await this.#options.tmuxes.at(socket).run(command);
+    if (done.ok) return;
+    this.#options.log.debug("tmux did not do it", { command: command[0], reason: done.message });
+  }
+}
+
+/** More than one word, so that tmux executes them itself; the folder is read as a format. */
+function arguments_({ cwd, argv, env }: Launch, withheld: readonly string[]): string[] {
+  return [
+    ...["-c", cwd.replaceAll("#", "##")],
+    ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
+    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...argv],
+  ];
+}
+
+function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {
+  if (!run.ok) return refused(run);
+  const pane = readSeen(run.lines[0]);
+  return pane ? { ok: true, pane } : { ok: false, reason: "tmux told of no pane" };
+}
+
+function refused({ reason, message }: Failure): Opened {
+  return { ok: false, reason: message || reason };
+}
+
+function readSeen(line: string | undefined): PaneSeen | undefined {
+  const [pane_id, pid, dead, window, ...session] = (line ?? "").split("\t");
+  if (!pane_id || !window) return undefined;
+  return {
+    pane_id,
+    pane_pid: Number(pid),
+    dead: dead === "1",
+    window: Number(window.slice(1)),
+    session: session.join("\t"),
+  };
+}
+
+/** The server that the daemon was started in; else the user's own, where tmux looks for it. */
+function defaultSocket(env: Readonly<Record<string, string>>): string {
+  const inside = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
+  return inside || `${env["TMUX_TMPDIR"] || "/tmp"}/tmux-${Deno.uid() ?? 0}/default`;
+}

@@ -1,0 +1,48 @@
+/** Where agents may be started: folders below the allowed ones, once every link is followed. */
+
+import { isAbsolute, join, sep } from "node:path";
+
+/** The folder that a path is, links followed; undefined for anything else. */
+async function folderOf(path: string): Promise<string | undefined> {
+  try {
+    const real = await Deno.realPath(path);
+    return (await Deno.stat(real)).isDirectory ? real : undefined;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.NotADirectory) {
+      return undefined;
+    }
+    if (fault instanceof Deno.errors.PermissionDenied || isNoPath(fault)) return undefined;
+    throw fault;
+  }
+}
+
+/** A path with a NUL in it, a name that is too long, or links that lead in a circle. */
+function isNoPath(fault: unknown): boolean {
+  if (fault instanceof TypeError || fault instanceof Deno.errors.InvalidData) return true;
+  if (fault instanceof Deno.errors.FilesystemLoop) return true;
+  return fault instanceof Error && "code" in fault && fault.code === "ENAMETOOLONG";
+}
+
+/** The folder itself, if it lies in one that is allowed; else why not. */
+export async function allowedFolder(
+  path: string,
+  { allowed, home }: { allowed: readonly string[]; home: string },
+): Promise<{ ok: true; folder: string } | { ok: false; why: string }> {
+  const whole = atHome(path, home);
+  if (!isAbsolute(whole)) return { ok: false, why: "it is not an absolute path" };
+  const folder = await folderOf(whole);
+  if (folder === undefined) return { ok: false, why: "there is no such folder" };
+  for (const root of allowed) {
+    const above = await folderOf(atHome(root, home));
+    if (above !== undefined && isWithin(folder, above)) return { ok: true, folder };
+  }
+  return { ok: false, why: "it lies in no folder of spawn.allowed_paths" };
+}
+
+function atHome(path: string, home: string): string {
+  return path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
+}
+
+function isWithin(path: string, root: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}

@@ -1,0 +1,77 @@
+/** SQL for spawns. Each function is one statement; no decision is taken here. */
+
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
+import { type Database, rowOf } from "kit/sqlite.ts";
+import { Backend } from "../peers/contract.ts";
+import { Spawned } from "./contract.ts";
+
+const maybe = z.string().nullable();
+
+/** What is kept of a spawn. */
+export const Spawn = z.object({
+  spawn_id: z.string(),
+  backend: Backend,
+  profile: maybe,
+  path: z.string(),
+  circle: z.string(),
+  role: z.enum(["agent", "orchestrator"]),
+  /** The name that was asked for; null when the agent is to be named as any other. */
+  name: maybe,
+  tmux_socket: z.string(),
+  tmux_session: z.string(),
+  pane_id: z.string(),
+  registration_state: Spawned.shape.registration_state,
+  peer_id: maybe,
+  /** The message that waits for the peer; null once it was handed over. */
+  seed: maybe,
+  seed_from: maybe,
+  seed_human: z.boolean(),
+  seed_state: Spawned.shape.seed_state,
+  warnings: z.array(z.string()),
+  created_at: Instant,
+  /** When nothing was left to wait for. */
+  settled_at: Instant.nullable(),
+});
+export type Spawn = z.output<typeof Spawn>;
+
+const Row = rowOf(Spawn);
+const columns = Object.keys(Spawn.shape);
+
+export function insert(db: Database, spawn: Spawn): void {
+  db.run(
+    `insert into spawns (${columns.join(", ")})
+     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    z.encode(Row, spawn),
+  );
+}
+
+export function update(
+  db: Database,
+  { spawn_id, registration_state, peer_id, seed, seed_state, settled_at }: Spawn,
+): void {
+  db.run(
+    `update spawns set registration_state = :registration_state, peer_id = :peer_id, seed = :seed,
+       seed_state = :seed_state, settled_at = :settled_at
+     where spawn_id = :spawn_id`,
+    { spawn_id, registration_state, peer_id, seed, seed_state, settled_at },
+  );
+}
+
+export function get(db: Database, spawn_id: string): Spawn | undefined {
+  return db.get(Row, "select * from spawns where spawn_id = :spawn_id", { spawn_id });
+}
+
+/** Those that still wait for something. */
+export function open(db: Database): Spawn[] {
+  return db.all(Row, "select * from spawns where settled_at is null order by created_at");
+}
+
+/** The spawn that a peer came of, the last one first. */
+export function ofPeer(db: Database, peer_id: string): Spawn | undefined {
+  return db.get(
+    Row,
+    "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
+    { peer_id },
+  );
+}

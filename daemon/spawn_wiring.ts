@@ -1,0 +1,116 @@
+/** How the spawn room is opened: what it needs of the house, and which neighbour meets that. */
+
+import { Problem } from "kit/problem.ts";
+import type { Caller } from "kit/route.ts";
+import type { Addressee } from "./agents/contract.ts";
+import type { Daemon } from "./app.ts";
+import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
+import * as peerRows from "./peers/store.ts";
+import type { SpawnSettings } from "./spawn/commands.ts";
+import type { Subject } from "./spawn/restarts/preflight.ts";
+import { Restarts } from "./spawn/restarts/restarts.ts";
+import type { SpawnDoors } from "./spawn/routes.ts";
+import { Spawns } from "./spawn/spawns.ts";
+
+function settingsOf({ config }: Daemon): SpawnSettings {
+  return {
+    commands: config["spawn.commands"],
+    profiles: config["spawn.profiles"],
+    allowed_paths: config["spawn.allowed_paths"],
+    env: config["spawn.env"],
+    circle_boundary: config["daemon.circle_boundary"],
+  };
+}
+
+export function openSpawns(house: Daemon): Spawns {
+  const { db } = house.ground;
+  return new Spawns(house.ground, {
+    terminals: house.outside.terminals,
+    settings: settingsOf(house),
+    peers: {
+      sender: (argument) => house.directory.sender(argument),
+      get: (peer_id) => peerRows.get(db, peer_id),
+      onPane: (pane_id, tmux_socket) => peerRows.byPane(db, pane_id, tmux_socket)[0],
+      nameOf: (path, backend) => nameOf({ path, backend }),
+      refuseReserved,
+    },
+    reaches: (backend) => house.agents.knows(backend),
+    registersItself: (backend) => house.outside.hooks[backend] !== undefined,
+    notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
+  });
+}
+
+export function openRestarts(house: Daemon): Restarts {
+  const { db } = house.ground;
+  const { processes, terminals, machine } = house.outside;
+  const adapters = new Map(house.outside.adapters().map((one) => [String(one.backend), one]));
+  const hooked = new Set(Object.keys(house.outside.hooks));
+  return new Restarts(house.ground, {
+    ...{ terminals, machine, settings: settingsOf(house), ending: house.ending },
+    adapter: (backend) => adapters.get(backend),
+    profileOf: (peer_id) => house.spawns.profileOf(peer_id),
+    isAlive: (pid, started) => processes.isAlive(pid, started),
+    startOf: (pid) => processes.startOf(pid),
+    mustBeEnabled: () => house.spawns.mustBeEnabled(),
+    find: (argument, circle) => house.directory.find(argument, { circle }),
+    sender: (argument) => {
+      const { peer_id, name } = house.directory.sender(argument);
+      return peer_id ?? name;
+    },
+    subject: (peer_id) => subjectOf(house, peer_id),
+    registersItself: (backend) => hooked.has(backend),
+    peers: {
+      offline: (peer_id, reason) => {
+        house.peers.offline(peer_id, { reason, source: "daemon", terminal: false });
+      },
+      sighted: (peer_id) => house.peers.sighted(peer_id, "process"),
+      register: (peer_id, agent_pid) => {
+        const { backend, path } = peerRows.get(db, peer_id) ?? {};
+        if (!backend || !path) throw new Problem("unknown_peer", { peer: peer_id });
+        house.peers.register({ peer_id, backend, path, agent_pid }, { proven_peer_id: peer_id });
+      },
+    },
+    replaced: (replacement) => house.replaced.note(replacement),
+    notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
+  });
+}
+
+/** Who registers in a pane of ours is what was spawned there, or the very peer that restarts. */
+export function awaitedBy(house: Daemon): Awaited {
+  return (given, came) => {
+    const awaited = house.restarts.awaited(given) ?? house.spawns.awaited(given);
+    const proven_peer_id = awaited?.peer_id ?? came.proven_peer_id;
+    return { registration: { ...given, ...awaited }, entrance: { ...came, proven_peer_id } };
+  };
+}
+
+function subjectOf(house: Daemon, peer_id: string): Subject | undefined {
+  const peer = peerRows.get(house.ground.db, peer_id);
+  if (!peer || peer.closed) return undefined;
+  const { backend, tmux_socket, pane_id, agent_pid, agent_started, runtime_session_id } = peer;
+  const { turn_state, metadata, name, role, status, circle, path, machine } = peer;
+  const addressee: Addressee = {
+    ...{ peer_id, backend, tmux_socket, pane_id, agent_pid, agent_started },
+    ...{ runtime_session_id, turn_state, metadata },
+  };
+  return { ...addressee, name, role, status, circle, path, machine };
+}
+
+export function spawnDoors(
+  { directory, ground: { db } }: Daemon,
+  provenHuman: (caller: Caller, headers: Headers) => boolean,
+): SpawnDoors {
+  return {
+    provenHuman,
+    senderOf: ({ from_peer }) => {
+      const { peer_id, name } = directory.sender(from_peer);
+      return peer_id ?? name;
+    },
+    source: (argument, circle) => {
+      const { peer_id } = directory.find(argument, { circle });
+      const found = peerRows.get(db, peer_id);
+      if (!found) throw new Problem("unknown_peer", { peer: argument });
+      return found;
+    },
+  };
+}
