@@ -354,9 +354,9 @@ export class Peers {
     const { db, events } = this.#ground;
     db.transact(() => {
       this.#refuseRetired(peer_id);
-      const peer = change(this.#mustGet(peer_id));
-      rows.update(db, peer);
-      events.append("peer_updated", { peer_id, name: peer.name });
+      const before = this.#mustGet(peer_id);
+      rows.update(db, change(before));
+      events.append("peer_updated", { peer_id, name: before.name });
     });
   }
 

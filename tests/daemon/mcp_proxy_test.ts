@@ -105,7 +105,7 @@ for (const generation of ["2025-11-25", "2026-07-28"]) {
     const env = { ...Deno.env.toObject(), ...at.env };
     const transport = new StdioClientTransport({ command: Deno.execPath(), args, env });
     await client.connect(transport);
-    assert.equal((await client.listTools()).tools.length, 9);
+    assert.equal((await client.listTools()).tools.length, 12);
     const { structuredContent } = await client.callTool({ name: "list_peers", arguments: {} });
     assert.deepEqual(structuredContent, { peers: [] });
     const { headers } = here.requests.at(-1) ?? new Request("http://none");
