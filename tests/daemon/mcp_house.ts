@@ -109,6 +109,7 @@ export const CARD = {
   description: "The login page",
   path: "/srv/web",
   pending_ask_count: 0,
+  last_seen: null,
 };
 
 const Data = z.record(z.string(), z.unknown()).default({});

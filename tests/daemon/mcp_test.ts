@@ -21,6 +21,13 @@ const RESOLVED = {
   responder: "web",
   closed_at: "2030-01-01T00:00:00.000Z",
 };
+const SPAWNED = {
+  ...{ spawn_id: "spawn-1", display_name: "work-sdk", pane_id: "%1", tmux_session: "work" },
+  ...{ registration_state: "awaiting", seed_state: null, warnings: [] },
+};
+const RESTARTED = {
+  ...{ restart_id: "restart-1", outcome: "restarted", resume_mode: "resumed", would_run: null },
+};
 const ASKED = {
   "POST /ask": () => OPENED,
   "POST /asks/ask-1/wait": () => RESOLVED,
@@ -86,6 +93,11 @@ for (const generation of GENERATIONS) {
       "POST /answer": () => ({ ok: true, close_reason: "answered", outcome: "answered" }),
       "GET /asks/pending": () => ({ asks: [] }),
       "GET /messages": () => ({ messages: [], next: null }),
+      "GET /peers/web": () => CARD,
+      "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
+      "POST /peers/peer-api/role": () => CARD,
+      "POST /spawn": () => SPAWNED,
+      "POST /peers/peer-web/restart": () => RESTARTED,
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
@@ -106,6 +118,11 @@ for (const generation of GENERATIONS) {
       ["answer", { correlation_id: "ask-1", option_id: "a" }],
       ["list_asks", {}],
       ["search_messages", { query: "Why" }],
+      ["kill_peer", { peer: "web" }],
+      ["claim_orchestrator_role", {}],
+      ["orchestrator_status", {}],
+      ["spawn_peer", { path: "/work", backend: "sdk" }],
+      ["restart_peer", { peer: "web" }],
     ];
     const called = new Set(calls.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
