@@ -25,6 +25,8 @@ export interface HookFacts {
   readonly pane_id: string | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
+  /** The circle that its window is, where windows bound circles. */
+  readonly circle: string | undefined;
 }
 
 export interface AgentsNeeds {
@@ -129,7 +131,7 @@ export class Agents {
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#needs.peers.ofSession(report.session_id);
     if (known && report.event !== "SessionStart") return known.peer_id;
-    const { pane_id, tmux_socket, tmux_session, agent_pid } = facts;
+    const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
       path: report.cwd ?? "/",
       backend,
@@ -140,6 +142,7 @@ export class Agents {
       ...(tmux_socket && { tmux_socket }),
       ...(tmux_session && { tmux_session }),
       ...(agent_pid && { agent_pid }),
+      ...(circle && !known && { circle }), // One that moved keeps the circle it was born in.
       provenance: { source: "hook", initiator: "user" },
     };
     return this.#needs.peers.register(registration).peer_id;

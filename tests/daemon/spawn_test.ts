@@ -287,6 +287,19 @@ Deno.test("in window mode the caller's window is split, and bounds the circle", 
   assert.equal(terminals.launches[1]?.how, `split ${source_pane}`);
 });
 
+Deno.test("in window mode the window of an agent that a user starts is its circle, once", async () => {
+  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = house;
+  const { pane_id } = terminals.userPane();
+  const headers = { "x-mesh-pane": pane_id, "x-mesh-tmux": `${SOCKET},1,0` };
+  await post(w, "/hooks/codex", {}, headers);
+  const { peers } = await get(w, "/peers");
+  assert.deepEqual(peers.map(({ circle }: { circle: string }) => circle), ["window-4"]);
+  terminals.panes.set(pane_id, { ...terminals.userPane(), pane_id, window: 9 });
+  await post(w, "/hooks/codex", {}, headers);
+  assert.equal((await get(w, `/peers/${peers[0].peer_id}`)).circle, "window-4");
+});
+
 Deno.test("a fork is a sibling on another backend, in its source's folder and circle [4.peers.fork]", async () => {
   await using house = await spawningWorld();
   const { w, folder, terminals } = house;
