@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem } from "kit/problem.ts";
 import type { Opened, Terminals } from "../panes.ts";
-import type { Backend, Registration } from "../peers/contract.ts";
+import type { Registration } from "../peers/contract.ts";
 import { commandOf, withoutValues } from "./commands.ts";
 import type { SpawnAsked, Spawned } from "./contract.ts";
 import { spawnMachine } from "./machine.ts";

@@ -112,6 +112,19 @@ Deno.test("a spawn's message waits for its peer, and is a notify from its sender
   assert.equal((await texts(w, peer_id)).length, 1, "only once");
 });
 
+Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
+  for (const at_terminal of [true, false]) {
+    await using house = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
+    const { w, folder } = house;
+    const asked = { path: folder, backend: "codex", message: "Begin", from_peer: "sam" };
+    const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
+    const { peer_id } = await arrive(w, pane_id);
+    await w.clock.settle();
+    const [held] = w.daemon.delivery.waiting(peer_id, 1);
+    assert.equal(held?.voice, at_terminal ? "human" : "unverified");
+  }
+});
+
 Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
   await using house = await spawningWorld();
   const { w, folder } = house;
