@@ -69,14 +69,14 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
   }
 
-  /** The best way that an adapter knows to this agent, whatever its state is now. */
-  transport(peer: Addressee): Transport {
-    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
-  }
-
   /** Whether anything is known of how to reach such an agent. */
   knows(backend: Backend): boolean {
     return this.#adapters.has(backend);
+  }
+
+  /** The best way that an adapter knows to this agent, whatever its state is now. */
+  transport(peer: Addressee): Transport {
+    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
   /** Every few seconds: looks at what can be seen of the agents without their help. */
