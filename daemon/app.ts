@@ -170,10 +170,10 @@ export class Daemon implements AsyncDisposable {
     this.many = new Many(this.ground, this.asks, config["daemon.history_days"] * DAY_MS);
     this.router = openRouter(this);
     this.notes = openNotes(this);
-    this.agents = openAgents(this);
-    this.lives = openLives(this);
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
+    this.agents = openAgents(this);
+    this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
     this.fetch = serve(routesOf(this), {

@@ -77,6 +77,7 @@ export function routesOf(daemon: Daemon): Route[] {
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
+      circleOf: (socket, pane_id) => daemon.spawns.circleOf(socket, pane_id),
     }),
     ...(daemon.config["daemon.mcp.enabled"] ? mcpRoutes(() => daemon.mcp()) : []),
     ...systemRoutes({

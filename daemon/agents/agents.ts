@@ -44,6 +44,8 @@ export interface HookFacts {
   readonly pane_id: string | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
+  /** The circle that its window is, where windows bound circles. */
+  readonly circle: string | undefined;
 }
 
 export interface AgentsNeeds {
@@ -86,11 +88,6 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
   }
 
-  /** The best way that an adapter knows to this agent, whatever its state is now. */
-  transport(peer: Addressee): Transport {
-    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
-  }
-
   /** What each rung to an agent says now, the best one first; nothing is delivered. */
   async probe(peer: Addressee): Promise<Probe[]> {
     const probes: Probe[] = [];
@@ -108,6 +105,11 @@ export class Agents {
   /** Whether anything is known of how to reach such an agent. */
   knows(backend: Backend): boolean {
     return this.#adapters.has(backend);
+  }
+
+  /** The best way that an adapter knows to this agent, whatever its state is now. */
+  transport(peer: Addressee): Transport {
+    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
   /** Every few seconds: looks at what can be seen of the agents without their help. */
@@ -161,7 +163,7 @@ export class Agents {
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#needs.peers.ofSession(report.session_id);
     if (known && report.event !== "SessionStart") return known.peer_id;
-    const { pane_id, tmux_socket, tmux_session, agent_pid } = facts;
+    const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
       path: report.cwd ?? "/",
       backend,
@@ -172,6 +174,7 @@ export class Agents {
       ...(tmux_socket && { tmux_socket }),
       ...(tmux_session && { tmux_session }),
       ...(agent_pid && { agent_pid }),
+      ...(circle && !known && { circle }), // One that moved keeps the circle it was born in.
       provenance: { source: "hook", initiator: "user" },
     };
     return this.#needs.peers.register(registration).peer_id;

@@ -10,6 +10,8 @@ export interface HookDoors {
   holdsHookToken(token: string | undefined): boolean;
   /** The name of a pane's session. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** The circle that a pane's window is; undefined where windows bound no circle. */
+  circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
 export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
@@ -44,5 +46,6 @@ async function factsOf(headers: Headers, doors: HookDoors): Promise<HookFacts> {
     pane_id,
     tmux_socket,
     tmux_session,
+    circle: pane_id && tmux_socket ? await doors.circleOf(tmux_socket, pane_id) : undefined,
   };
 }

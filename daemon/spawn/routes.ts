@@ -3,9 +3,10 @@
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
 import * as contracts from "./contract.ts";
+import type { Launched } from "./needs.ts";
 import * as restartContracts from "./restarts/contract.ts";
 import type { Restarts } from "./restarts/restarts.ts";
-import type { Launched, Spawns } from "./spawns.ts";
+import type { Spawns } from "./spawns.ts";
 
 export interface SpawnDoors {
   /** Whether the request came through a proven human door (contract 2). */

@@ -2,11 +2,12 @@
 
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem } from "kit/problem.ts";
-import type { Opened, PaneSeen, Terminals } from "../panes.ts";
-import type { Backend, Registration } from "../peers/contract.ts";
-import { commandOf, type SpawnSettings, withoutValues } from "./commands.ts";
+import type { Opened, Terminals } from "../panes.ts";
+import type { Registration } from "../peers/contract.ts";
+import { commandOf, withoutValues } from "./commands.ts";
 import type { SpawnAsked, Spawned } from "./contract.ts";
 import { spawnMachine } from "./machine.ts";
+import type { Launched, Source, SpawnNeeds } from "./needs.ts";
 import { allowedFolder } from "./paths.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
@@ -21,55 +22,6 @@ const LOOK_EVERY_MS = 2_000;
 const NOBODY = "cli";
 /** Who tells a sender that its message reached nobody. */
 const DAEMON = "mesh";
-
-/** A registered peer, as far as spawns need to know it. */
-export interface Resident {
-  readonly peer_id: string;
-  readonly name: string;
-  readonly circle: string;
-  readonly backend: Backend | null;
-  readonly path: string | null;
-  readonly last_seen: number | null;
-  readonly tmux_socket: string | null;
-  readonly pane_id: string | null;
-}
-
-export interface SpawnNeeds {
-  readonly terminals: Terminals;
-  readonly settings: SpawnSettings;
-  readonly peers: {
-    /** Whoever speaks, as any route resolves it. */
-    sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
-    get(peer_id: string): Resident | undefined;
-    /** The peer that is registered on a pane. */
-    onPane(pane_id: string, tmux_socket: string): Resident | undefined;
-    /** What a peer is called that gives itself no name. */
-    nameOf(path: string, backend: Backend): string;
-    refuseReserved(name: string): void;
-  };
-  /** Whether anything of ours could carry a message to such an agent's pane. */
-  reaches(backend: Backend): boolean;
-  /** Whether such an agent's own hooks register it. */
-  registersItself(backend: Backend): boolean;
-  notify(
-    note: { from_peer: string; to_peer: string; text: string },
-    manner: { proven_human: boolean },
-  ): void;
-}
-
-/** What was started, and is not yet written down. */
-export interface Launched {
-  readonly asked: SpawnAsked;
-  readonly folder: string;
-  readonly circle: string;
-  readonly spawn_id: string;
-  /** Whoever asked: the id of a peer, or the name that stands for none. */
-  readonly from: string;
-  readonly socket: string;
-  readonly pane: PaneSeen;
-  /** Whoever registered on the pane before is another. */
-  readonly at: number;
-}
 
 export class Spawns {
   readonly #ground: Ground;
@@ -175,6 +127,14 @@ export class Spawns {
     const socket = tmux_socket ?? inOwn ?? terminals.socket;
     const pane = await terminals.look(socket, pane_id);
     return pane && { socket, pane };
+  }
+
+  /** The circle that a pane's window is (contract 1); undefined where sessions bound circles. */
+  async circleOf(socket: string, pane_id: string): Promise<string | undefined> {
+    const { terminals, settings } = this.#needs;
+    if (settings.circle_boundary !== "window") return undefined;
+    const seen = await terminals.look(socket, pane_id);
+    return seen && `window-${seen.window}`;
   }
 
   #circleOf(sender: { circle: string | null }, source: Source | undefined): string | undefined {
@@ -388,9 +348,4 @@ export class Spawns {
     const where = { spawn_id, backend, circle, pane_id, peer_id };
     this.#ground.events.append("spawn", { ...where, registration_state, seed_state });
   }
-}
-
-interface Source {
-  readonly socket: string;
-  readonly pane: PaneSeen;
 }

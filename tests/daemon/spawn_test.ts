@@ -112,6 +112,19 @@ Deno.test("a spawn's message waits for its peer, and is a notify from its sender
   assert.equal((await texts(w, peer_id)).length, 1, "only once");
 });
 
+Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
+  for (const at_terminal of [true, false]) {
+    await using house = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
+    const { w, folder } = house;
+    const asked = { path: folder, backend: "codex", message: "Begin", from_peer: "sam" };
+    const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
+    const { peer_id } = await arrive(w, pane_id);
+    await w.clock.settle();
+    const [held] = w.daemon.delivery.waiting(peer_id, 1);
+    assert.equal(held?.voice, at_terminal ? "human" : "unverified");
+  }
+});
+
 Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
   await using house = await spawningWorld();
   const { w, folder } = house;
@@ -285,6 +298,19 @@ Deno.test("in window mode the caller's window is split, and bounds the circle", 
   await enter(w, "lead", { pane_id: source_pane, tmux_socket: SOCKET });
   await post(w, "/spawn", { ...asked, from_peer: "lead" });
   assert.equal(terminals.launches[1]?.how, `split ${source_pane}`);
+});
+
+Deno.test("in window mode the window of an agent that a user starts is its circle, once", async () => {
+  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = house;
+  const { pane_id } = terminals.userPane();
+  const headers = { "x-mesh-pane": pane_id, "x-mesh-tmux": `${SOCKET},1,0` };
+  await post(w, "/hooks/codex", {}, headers);
+  const { peers } = await get(w, "/peers");
+  assert.deepEqual(peers.map(({ circle }: { circle: string }) => circle), ["window-4"]);
+  terminals.panes.set(pane_id, { ...terminals.userPane(), pane_id, window: 9 });
+  await post(w, "/hooks/codex", {}, headers);
+  assert.equal((await get(w, `/peers/${peers[0].peer_id}`)).circle, "window-4");
 });
 
 Deno.test("a fork is a sibling on another backend, in its source's folder and circle [4.peers.fork]", async () => {

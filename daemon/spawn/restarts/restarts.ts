@@ -131,7 +131,8 @@ export class Restarts {
     const subject = found && this.#needs.subject(found.peer_id);
     if (!found || !subject || subject.backend !== backend) return undefined;
     const pid = agent_pid ?? found.new_pid;
-    return { peer_id: found.peer_id, name: subject.name, ...(pid && { agent_pid: pid }) };
+    const { name, circle } = subject;
+    return { peer_id: found.peer_id, name, circle, ...(pid && { agent_pid: pid }) };
   }
 
   /** After a crash: what was under way has failed, or is proved to have come about. */

@@ -1,0 +1,61 @@
+/** What the spawn desk needs of the house, and what it holds between starting and writing down. */
+
+import type { PaneSeen, Terminals } from "../panes.ts";
+import type { Backend } from "../peers/contract.ts";
+import type { SpawnSettings } from "./commands.ts";
+import type { SpawnAsked } from "./contract.ts";
+
+/** A registered peer, as far as spawns need to know it. */
+export interface Resident {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly circle: string;
+  readonly backend: Backend | null;
+  readonly path: string | null;
+  readonly last_seen: number | null;
+  readonly tmux_socket: string | null;
+  readonly pane_id: string | null;
+}
+
+export interface SpawnNeeds {
+  readonly terminals: Terminals;
+  readonly settings: SpawnSettings;
+  readonly peers: {
+    /** Whoever speaks, as any route resolves it. */
+    sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
+    get(peer_id: string): Resident | undefined;
+    /** The peer that is registered on a pane. */
+    onPane(pane_id: string, tmux_socket: string): Resident | undefined;
+    /** What a peer is called that gives itself no name. */
+    nameOf(path: string, backend: Backend): string;
+    refuseReserved(name: string): void;
+  };
+  /** Whether anything of ours could carry a message to such an agent's pane. */
+  reaches(backend: Backend): boolean;
+  /** Whether such an agent's own hooks register it. */
+  registersItself(backend: Backend): boolean;
+  notify(
+    note: { from_peer: string; to_peer: string; text: string },
+    manner: { proven_human: boolean },
+  ): void;
+}
+
+/** What was started, and is not yet written down. */
+export interface Launched {
+  readonly asked: SpawnAsked;
+  readonly folder: string;
+  readonly circle: string;
+  readonly spawn_id: string;
+  /** Whoever asked: the id of a peer, or the name that stands for none. */
+  readonly from: string;
+  readonly socket: string;
+  readonly pane: PaneSeen;
+  /** Whoever registered on the pane before is another. */
+  readonly at: number;
+}
+
+/** The pane that a caller is in. */
+export interface Source {
+  readonly socket: string;
+  readonly pane: PaneSeen;
+}
