@@ -10,7 +10,17 @@ import {
   type Transport,
   type Turn,
 } from "../peers/contract.ts";
-import type { Adapter, Addressee, HookReport, Hooks, Parcel, Rung } from "./contract.ts";
+import type {
+  Adapter,
+  Addressee,
+  CallSigns,
+  HookFacts,
+  HookReport,
+  Hooks,
+  Parcel,
+  Rung,
+  Sighting,
+} from "./contract.ts";
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -18,14 +28,6 @@ const CONTEXT_BYTES_MAX = 8_192;
 
 /** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
 const LOOK_EVERY_MS = 2_000;
-
-/** What the kernel and tmux said of the hook's process. */
-export interface HookFacts {
-  readonly agent_pid: number | undefined;
-  readonly pane_id: string | undefined;
-  readonly tmux_socket: string | undefined;
-  readonly tmux_session: string | undefined;
-}
 
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
@@ -37,6 +39,10 @@ export interface AgentsNeeds {
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
     /** Everyone that a rung could reach. */
     addressees(): Addressee[];
+    /** Those without a process who are offline because nobody has seen them. */
+    unseen(): Addressee[];
+    addressee(peer_id: string): Addressee | undefined;
+    sighted(peer_id: string, transport: string): void;
     /** A turn state that was seen from outside. */
     observed(peer_id: string, turn_state: Addressee["turn_state"]): void;
   };
@@ -72,6 +78,20 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
+  /** The session that a call proves to be of, in the word of the first adapter that knows it. */
+  callingSession(signs: CallSigns): string | undefined {
+    for (const adapter of this.#adapters.values()) {
+      const session = adapter.callingSession?.(signs);
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
+  /** Whether an adapter says who calls: then an agent's process alone proves nothing. */
+  speaksFor(backend: string): boolean {
+    return this.#adapters.get(backend)?.callingSession !== undefined;
+  }
+
   /** Every few seconds: looks at what can be seen of the agents without their help. */
   beat(now: number): void {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
@@ -84,9 +104,28 @@ export class Agents {
   async #look(): Promise<void> {
     for (const peer of this.#needs.peers.addressees()) {
       const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
+      if (seen && !seen.alive && peer.agent_pid === null) this.#missed(peer, seen);
       if (!seen?.alive || seen.turn_state === null || seen.turn_state === peer.turn_state) continue;
       this.#needs.peers.observed(peer.peer_id, seen.turn_state);
     }
+    for (const peer of this.#needs.peers.unseen()) {
+      const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
+      if (seen?.alive) this.#found(peer, seen);
+    }
+  }
+
+  /** It has no process that could be watched: what its adapter sees decides. */
+  #missed({ peer_id }: Addressee, { source }: Sighting): void {
+    const { peers } = this.#needs;
+    if (!peers.addressee(peer_id)) return; // It went while it was looked for.
+    peers.offline(peer_id, { reason: "agent_exited", source, terminal: false });
+  }
+
+  #found({ peer_id }: Addressee, { turn_state }: Sighting): void {
+    const { peers } = this.#needs;
+    if (!peers.unseen().some((peer) => peer.peer_id === peer_id)) return;
+    peers.sighted(peer_id, "native");
+    peers.observed(peer_id, turn_state);
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
@@ -97,7 +136,7 @@ export class Agents {
     if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
-      const peer_id = this.#peerOf(backend, report, facts);
+      const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       if (report.end_reason !== undefined) {
         this.#needs.peers.offline(peer_id, {
           reason: "session_end",

@@ -223,6 +223,11 @@ export class Peers {
     });
   }
 
+  /** Offline, because nobody has seen them: agents without a process of their own. */
+  unseen(): Addressee[] {
+    return rows.unseen(this.#ground.db).map(addresseeOf);
+  }
+
   /** Everyone that a rung could reach. */
   addressees(): Addressee[] {
     return rows.alive(this.#ground.db).flatMap((peer) => toAddressee(peer) ?? []);
@@ -379,6 +384,10 @@ export class Peers {
 function toAddressee(peer: StoredPeer): Addressee | undefined {
   if (peer.dropped_at !== null || peer.closed || !peer.addressable) return undefined;
   if (peer.status === "retired" || peer.status === "offline") return undefined;
+  return addresseeOf(peer);
+}
+
+function addresseeOf(peer: StoredPeer): Addressee {
   const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
   const { peer_id, backend, tmux_socket, pane_id } = peer;
   const process = { agent_pid, agent_started, runtime_session_id };
