@@ -111,7 +111,7 @@ function withoutBlock(text: string): string {
   let end = first + 1;
   while (end < lines.length && (!isHeader(lines[end] ?? "") || isOurs(lines[end] ?? ""))) end++;
   // Remarks and blank lines above the next table are that table's.
-  while (/^\s*(#.*)?$/.test(lines[end - 1] ?? "x")) end--;
+  while (/^(#.*)?$/.test((lines[end - 1] ?? "").trim()) && end > first) end--;
   const hasRemark = lines[first - 1]?.trim() === REMARK;
   const start = hasRemark ? first - 1 : first;
   const before = lines.slice(0, hasRemark && lines[start - 1]?.trim() === "" ? start - 1 : start);
