@@ -57,6 +57,10 @@ for (const [what, text] of Object.entries(FILES)) {
       command: "/opt/my tools/mesh",
       args: ["mcp"],
       default_tools_approval_mode: "approve",
+      env_vars: [
+        ...["MESH_STATE", "MESH_CONFIG", "MESH_DAEMON__AUTH_TOKEN"],
+        ...["XDG_STATE_HOME", "XDG_CONFIG_HOME"],
+      ],
     };
     assert.deepEqual(mcp_servers, { ...Object(servers), mesh });
     assert.deepEqual(rest, others);

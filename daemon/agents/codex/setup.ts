@@ -19,6 +19,14 @@ const HOOKS: HookKind = {
 };
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";
+/** Where the daemon is, for who has moved it: Codex hands on only what is named. */
+const ENV_VARS = [
+  "MESH_STATE",
+  "MESH_CONFIG",
+  "MESH_DAEMON__AUTH_TOKEN",
+  "XDG_STATE_HOME",
+  "XDG_CONFIG_HOME",
+];
 const HEADER = `[mcp_servers.${SERVER}]`;
 const REMARK = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
@@ -96,6 +104,7 @@ function serverOf({ mesh }: SetupPlan) {
     `command = ${quoted(command)}`,
     `args = [${args.map(quoted).join(", ")}]`,
     'default_tools_approval_mode = "approve"',
+    `env_vars = [${ENV_VARS.map(quoted).join(", ")}]`,
   ];
   return { command, args, block };
 }
