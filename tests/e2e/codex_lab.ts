@@ -116,10 +116,10 @@ export class CodexLab implements AsyncDisposable {
     const codex = new Codex(this, pane_id);
     await until(`${name} to start`, () => {
       // As its user would, once: hooks that are new run only when they are trusted.
-      if (!this.#trusts && codex.screen.includes("Hooks need review")) {
-        codex.press("2", "Enter");
-        this.#trusts = true;
-      }
+      const { screen } = codex;
+      if (screen.includes("› 1. Review hooks")) codex.press("2");
+      if (screen.includes("› 2. Trust all and continue")) codex.press("Enter");
+      this.#trusts ||= screen.includes("Hooks need review");
       return this.#trusts && codex.isReady;
     }, START_MS_MAX);
     return codex;
@@ -129,6 +129,7 @@ export class CodexLab implements AsyncDisposable {
   async hire(name: string, ...args: string[]): Promise<Codex> {
     const codex = await this.start(name, ...args);
     await codex.say("@@SAY ready");
+    await until(`${name}'s first turn`, () => /^• ready/m.test(codex.screen) && codex.isReady);
     await until(`${name} among the peers`, async () => {
       const peer = await this.peer(`${name}-codex`);
       return peer?.status === "online" && peer.turn_state === "idle";

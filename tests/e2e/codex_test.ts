@@ -80,7 +80,7 @@ test("a busy Codex takes an ask into its queue, and reads it after the turn", as
 test("what Codex has queued is read also when its human breaks the turn off", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.hire("api");
-  await api.say("@@SLEEP 15000");
+  await api.say("@@SLEEP 8000");
   await until("the turn", async () => (await lab.peer("api-codex"))?.turn_state === "working");
   const id = await askFor(lab, "api-codex");
   await reaches(lab, id, "accepted");
