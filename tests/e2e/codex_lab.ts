@@ -108,9 +108,11 @@ export class CodexLab implements AsyncDisposable {
     const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
     const command = ["-c", join(this.dir, name), "--", "sh", "-c", pane, "sh", ...words];
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
-    const started = this.#pids.length === 0
-      ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
-      : this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
+    if (this.#pids.length === 0) {
+      // A window of its own keeps the terminal server when every Codex has left.
+      this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", "cat");
+    }
+    const started = this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
     const [pane_id = "", pid] = started.split(" ");
     this.#pids.push(Number(pid));
     const codex = new Codex(this, pane_id);
