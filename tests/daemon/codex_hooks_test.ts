@@ -101,6 +101,11 @@ async function hook(
   return await answer.json();
 }
 
+async function stagesOf(w: World, id: string): Promise<string[]> {
+  const { stages } = await get(w, `/traces/${id}`);
+  return stages.map(({ stage }: { stage: string }) => stage);
+}
+
 interface Shown {
   peer_id: string;
   name: string;
@@ -175,6 +180,20 @@ Deno.test("a session is gone once its server has unloaded it, and back when it i
   assert.equal(await status(), "busy");
 });
 
+Deno.test("what was asked of a session meanwhile reaches it once it is loaded again", async () => {
+  let seen: Sighting = { alive: false, turn_state: null, source: "app server" };
+  await using w = house(() => seen);
+  await hook(w, API, "SessionStart", { cwd: "/w/api" });
+  await w.beat(3);
+  const id = await ask(w, "ada", "api-codex", "Which port?");
+  await w.beat(3);
+  assert(!(await stagesOf(w, id)).includes("accepted"));
+  seen = { alive: true, turn_state: "idle", source: "app server" };
+  await w.beat(3);
+  await w.beat(3);
+  assert((await stagesOf(w, id)).includes("accepted"), String(await stagesOf(w, id)));
+});
+
 // Who calls.
 
 /** One call of `whoami`, from a process and with the `_meta` of a thread. */
@@ -218,14 +237,10 @@ Deno.test("what Codex's queue has taken is accepted; its prompt hook proves it",
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   const id = await ask(w, "ada", "api-codex", "Which port?");
   await w.beat();
-  const states = async () => {
-    const { stages } = await get(w, `/traces/${id}`);
-    return stages.map(({ stage }: { stage: string }) => stage);
-  };
-  assert((await states()).includes("accepted"), String(await states()));
-  assert(!(await states()).includes("seen"));
+  assert((await stagesOf(w, id)).includes("accepted"), String(await stagesOf(w, id)));
+  assert(!(await stagesOf(w, id)).includes("seen"));
   const prompt =
     `[mesh] <peer-message type="ask" id="${id}" from="@ada">Which port?</peer-message>`;
   await hook(w, API, "UserPromptSubmit", { prompt });
-  assert((await states()).includes("seen"), String(await states()));
+  assert((await stagesOf(w, id)).includes("seen"), String(await stagesOf(w, id)));
 });
