@@ -25,6 +25,7 @@ import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
 import { Gate } from "./door.ts";
 import type { Files } from "./files.ts";
+import { welcomeHuman } from "./greeter.ts";
 import { Meters } from "./events/meters.ts";
 import { Idempotency } from "./idempotency.ts";
 import { type Identity, readIdentity } from "./identity.ts";
@@ -197,7 +198,7 @@ export class Daemon implements AsyncDisposable {
       this.delivery.reconcile();
       this.questions.wakeUp();
       const human = this.config["human.name"];
-      if (human) this.peers.welcomeHuman(human, "/");
+      if (human) welcomeHuman(this, human);
       this.restarts.wakeUp();
       this.spawns.wakeUp();
     });

@@ -91,3 +91,16 @@ function toRegistration(connect: Connect, { display_name, backend, kind }: Guest
     ...(service && { provenance: { initiator: "system" } }),
   };
 }
+
+/** Registers the human that the configuration names, once; a new name renames it. */
+export function welcomeHuman({ ground, directory, peers }: Daemon, name: string): void {
+  ground.db.transact(() => {
+    const human = directory.human();
+    const known = human && { peer_id: human.peer_id };
+    const said = { name, path: "/", role: "human", backend: "sdk", circle: "default" } as const;
+    peers.register({ ...known, ...said }, {
+      reserved_names: true,
+      proven_peer_id: human?.peer_id,
+    });
+  });
+}

@@ -8,6 +8,9 @@ import { Tmuxes } from "./tmux.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
 import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
+import { codexAdapter } from "./agents/codex/codex.ts";
+import { codexHooks } from "./agents/codex/hooks.ts";
+import { codexHome } from "./agents/codex/threads.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
 
@@ -36,9 +39,10 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
   return {
     adapters: [
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
+      codexAdapter({ tmuxes, clock, log, codex_home: codexHome(env), env }),
       genericAdapter({ tmuxes, clock, log }),
     ],
-    hooks: { "claude-code": claudeCodeHooks },
+    hooks: { "claude-code": claudeCodeHooks, codex: codexHooks() },
     sights: sightsOf(tmuxes, ownSocket(env)),
     terminals: new Panes({ tmuxes, log, env }),
     async sessionOf(tmux_socket, pane_id) {

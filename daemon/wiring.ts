@@ -21,6 +21,7 @@ import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import { Surfaces } from "./inbox/surfaces.ts";
+import type { CallSigns } from "./agents/contract.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { Peer } from "./peers/contract.ts";
@@ -293,6 +294,8 @@ export function openAgents(house: Daemon): Agents {
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       ofSession: (session_id) => house.directory.ofSession(session_id),
       addressees: () => house.peers.addressees(),
+      unseen: () => house.peers.unseen(),
+      sighted: (peer_id, transport) => house.peers.sighted(peer_id, transport),
       observed: (peer, seen) => house.peers.observed(peer, seen),
     },
     delivery: house.delivery,
@@ -307,6 +310,8 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
     allow_admin_tools: house.config["daemon.mcp.allow_admin_tools"],
     fault: (fault) => house.ground.log.error("A tool failed", { fault }),
     identify: identifyByHeaders({
+      peerOfCall: (signs) => Promise.resolve(peerOfCall(house, signs)),
+      speaksFor: (backend) => house.agents.speaksFor(backend),
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),
       peerOfCertificate: async (peer_id, certificate) => {
         const claims = await house.registry.check(certificate);
@@ -314,6 +319,12 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
       },
     }),
   });
+}
+
+/** The peer of the session that a call proves to come from; `peer` undefined for an unknown one. */
+function peerOfCall(house: Daemon, signs: CallSigns) {
+  const session = house.agents.callingSession(signs);
+  return session === undefined ? undefined : { peer: house.directory.ofSession(session) };
 }
 
 /** The peer whose agent is this process, or started it. */

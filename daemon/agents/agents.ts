@@ -13,6 +13,8 @@ import {
 import type {
   Adapter,
   Addressee,
+  CallSigns,
+  HookFacts,
   HookReport,
   Hooks,
   Parcel,
@@ -38,16 +40,6 @@ const CONTEXT_BYTES_MAX = 8_192;
 /** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
 const LOOK_EVERY_MS = 2_000;
 
-/** What the kernel and tmux said of the hook's process. */
-export interface HookFacts {
-  readonly agent_pid: number | undefined;
-  readonly pane_id: string | undefined;
-  readonly tmux_socket: string | undefined;
-  readonly tmux_session: string | undefined;
-  /** The circle that its window is, where windows bound circles. */
-  readonly circle: string | undefined;
-}
-
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
@@ -58,6 +50,9 @@ export interface AgentsNeeds {
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
     /** Everyone that a rung could reach. */
     addressees(): Addressee[];
+    /** Those without a process who are offline because nobody has seen them. */
+    unseen(): Addressee[];
+    sighted(peer_id: string, transport: string): void;
     /** What was seen from outside. */
     observed(peer: Addressee, seen: Sighting): void;
   };
@@ -112,6 +107,20 @@ export class Agents {
     return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
   }
 
+  /** The session that a call proves to be of, in the word of the first adapter that knows it. */
+  callingSession(signs: CallSigns): string | undefined {
+    for (const adapter of this.#adapters.values()) {
+      const session = adapter.callingSession?.(signs);
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
+  /** Whether an adapter says who calls: then an agent's process alone proves nothing. */
+  speaksFor(backend: string): boolean {
+    return this.#adapters.get(backend)?.callingSession !== undefined;
+  }
+
   /** Every few seconds: looks at what can be seen of the agents without their help. */
   beat(now: number): void {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
@@ -126,6 +135,18 @@ export class Agents {
       const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
       if (seen) this.#needs.peers.observed(peer, seen);
     }
+    for (const peer of this.#needs.peers.unseen()) {
+      const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
+      if (seen?.alive) this.#found(peer, seen);
+    }
+  }
+
+  /** It was lost from sight, and is there. */
+  #found(peer: Addressee, seen: Sighting): void {
+    const { peers } = this.#needs;
+    if (!peers.unseen().some(({ peer_id }) => peer_id === peer.peer_id)) return;
+    peers.sighted(peer.peer_id, "native");
+    peers.observed(peer, seen);
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
@@ -136,7 +157,7 @@ export class Agents {
     if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
-      const peer_id = this.#peerOf(backend, report, facts);
+      const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;
         this.#needs.peers.offline(peer_id, {

@@ -76,6 +76,14 @@ export type Resume =
   | { readonly ok: true; readonly args: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
+/** What an MCP call shows of its caller. */
+export interface CallSigns {
+  /** The process that carries the call, e.g. the stdio proxy's; undefined when it says none. */
+  readonly pid: number | undefined;
+  /** The call's `_meta`. */
+  readonly meta: unknown;
+}
+
 /** One kind of agent. One folder each; `agents.ts` lists them. */
 export interface Adapter {
   readonly backend: Backend;
@@ -87,6 +95,23 @@ export interface Adapter {
   sight(peer: Addressee): Promise<Sighting | undefined>;
   /** How to take a session up again, checked against what is on the disk; absent if no way is. */
   resume?(session: { readonly runtime_session_id: string; readonly path: string }): Promise<Resume>;
+  /**
+   * The session that a call proves to come from; undefined when it proves none. An agent whose
+   * adapter says so is never known by its process or pane alone (contract 6).
+   */
+  callingSession?(signs: CallSigns): string | undefined;
+}
+
+/** What the kernel and tmux said of the hook's process. */
+export interface HookFacts {
+  /** The hook's own process, which waits for its answer meanwhile. */
+  readonly hook_pid?: number | undefined;
+  readonly agent_pid: number | undefined;
+  readonly pane_id: string | undefined;
+  readonly tmux_socket: string | undefined;
+  readonly tmux_session: string | undefined;
+  /** The circle that its window is, where windows bound circles. */
+  readonly circle: string | undefined;
 }
 
 /** What a hook saw, in words that all agents share. */
@@ -113,6 +138,8 @@ export interface HookReader {
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** Whether an answer to this event can carry a context. */
   takesContext(event: string): boolean;
+  /** What of the hook's surroundings is the session's own; absent where all of it is. */
+  locate?(facts: HookFacts): HookFacts;
 }
 
 /** The agents whose hooks are read here. */

@@ -58,6 +58,7 @@ function requestOf(
     "Content-Type": "application/json",
     "Content-Length": String(body.length),
     ...(token && { "Authorization": `Bearer ${token}` }),
+    "X-Mesh-Hook-Pid": String(Deno.pid),
     "X-Mesh-Agent-Pid": env["CLAUDE_PID"],
     "X-Mesh-Pane": env["TMUX_PANE"],
     "X-Mesh-Tmux": env["TMUX"],

@@ -2,8 +2,8 @@
 
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
-import type { Agents, HookFacts } from "./agents.ts";
-import { postHook } from "./contract.ts";
+import type { Agents } from "./agents.ts";
+import { type HookFacts, postHook } from "./contract.ts";
 
 export interface HookDoors {
   /** Whether this is the token that hooks bear. */
@@ -35,14 +35,18 @@ async function factsOf(headers: Headers, doors: HookDoors): Promise<HookFacts> {
     const value = headers.get(name) ?? "";
     return value === "" || value.startsWith("$") ? undefined : value;
   };
-  const pid = Number(said("x-mesh-agent-pid"));
+  const pid = (name: string) => {
+    const value = Number(said(name));
+    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+  };
   const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
   const tmux_socket = said("x-mesh-tmux")?.split(",")[0];
   const tmux_session = pane_id && tmux_socket
     ? await doors.sessionOf(tmux_socket, pane_id)
     : undefined;
   return {
-    agent_pid: Number.isSafeInteger(pid) && pid > 0 ? pid : undefined,
+    hook_pid: pid("x-mesh-hook-pid"),
+    agent_pid: pid("x-mesh-agent-pid"),
     pane_id,
     tmux_socket,
     tmux_session,

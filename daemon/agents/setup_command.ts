@@ -15,22 +15,30 @@ import {
   removeMcp,
   type SetupPlan,
 } from "./claude_code/setup.ts";
-import { applyChange, type Change, Unchangeable } from "./install.ts";
+import { installCodexHooks, installServer, removeCodexHooks, removeServer } from "./codex/setup.ts";
+import { codexHome } from "./codex/threads.ts";
+import {
+  applyChange,
+  applyTextChange,
+  type Change,
+  type TextChange,
+  Unchangeable,
+} from "./install.ts";
 
-const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall] [--json]";
+const USAGE = "mesh setup [--agent claude-code|codex] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
 /** One file of an agent's, and what we change in it. */
-interface Edit {
-  readonly path: string;
-  readonly put: Change;
-  readonly take: Change;
-}
+type Edit =
+  | { readonly path: string; readonly put: Change; readonly take: Change }
+  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
 
 /** A kind of agent that mesh knows how to set up. */
 interface Known {
   readonly name: string;
   isInstalled(env: Env): boolean;
+  /** What its user still has to do once it was set up. */
+  readonly notice?: string;
   edits(env: Env, plan: SetupPlan): readonly Edit[];
 }
 
@@ -47,6 +55,24 @@ const KNOWN: readonly Known[] = [
       { path: claudeJson(env), put: (json) => installMcp(json, plan), take: removeMcp },
     ],
   },
+  {
+    name: "codex",
+    isInstalled: (env) => isOnPath("codex", env) || isThere(codexHome(env)),
+    notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
+      "look at them and trust them. Until then it is not in `mesh peers`.",
+    edits: (env, plan) => [
+      {
+        path: join(codexHome(env), "hooks.json"),
+        put: (hooks) => installCodexHooks(hooks, plan),
+        take: removeCodexHooks,
+      },
+      {
+        path: join(codexHome(env), "config.toml"),
+        putText: (toml) => installServer(toml, plan),
+        takeText: removeServer,
+      },
+    ],
+  },
 ];
 
 interface Wishes {
@@ -60,6 +86,7 @@ interface Wishes {
 interface Done {
   readonly agent: string;
   readonly differences: readonly string[];
+  readonly notice?: string;
 }
 
 /** Where sentences go: what was done, and why it was not. */
@@ -132,14 +159,18 @@ function readWishes(args: readonly string[]): Wishes | string {
   }
 }
 
-function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): Done {
+function setUp({ name, notice, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): Done {
   const all = edits(env, { mesh: meshCommand() });
-  const apply = ({ path, put, take }: Edit, dry_run: boolean) =>
-    applyChange(path, uninstall ? take : put, { dry_run, undo: uninstall });
+  const apply = (edit: Edit, dry_run: boolean) => {
+    const options = { dry_run, undo: uninstall };
+    return "put" in edit
+      ? applyChange(edit.path, uninstall ? edit.take : edit.put, options)
+      : applyTextChange(edit.path, uninstall ? edit.takeText : edit.putText, options);
+  };
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
-  return { agent: name, differences };
+  return { agent: name, differences, ...(notice && !uninstall && { notice }) };
 }
 
 function tokenSentences(path: string, dry_run: boolean): string[] {
@@ -150,16 +181,18 @@ function tokenSentences(path: string, dry_run: boolean): string[] {
   ];
 }
 
-function sentences({ agent, differences }: Done, { dry_run, uninstall }: Wishes): string[] {
+function sentences({ agent, differences, notice }: Done, wishes: Wishes): string[] {
+  const { dry_run, uninstall } = wishes;
   if (differences.length === 0) return [`${agent}: nothing to change`];
   const head = `${agent}: ${dry_run ? "would change" : "changed"}`;
-  return [head, ...differences, ...(dry_run ? [] : [next(uninstall)])];
+  const ends = [next(uninstall), ...(notice ? [notice] : [])];
+  return [head, ...differences, ...(dry_run ? [] : ends)];
 }
 
 function next(uninstall: boolean): string {
   return uninstall
     ? "Next: restart the sessions that are open; they have read the old settings."
-    : "Next: `mesh up`, then start Claude Code, and see it in `mesh peers`. Sessions that are " +
+    : "Next: `mesh up`, then start the agent, and see it in `mesh peers`. Sessions that are " +
       "open must be restarted.";
 }
 

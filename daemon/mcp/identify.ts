@@ -1,10 +1,12 @@
 /** Who calls a tool: what its request proves (contract 6); a name alone proves nothing. */
 
+import type { CallSigns } from "../agents/contract.ts";
+
 /** Whoever calls. Without a `peer_id` it is nobody that the mesh knows. */
 export interface McpCaller {
   readonly peer_id: string | null;
   readonly name: string;
-  /** What told who it is: `process`, `certificate`, an adapter's own word, or `none`. */
+  /** What told who it is: `session` (an adapter's word), `process`, `certificate` or `none`. */
   readonly proof: string;
 }
 
@@ -16,9 +18,19 @@ export interface Identify {
 interface Known {
   readonly peer_id: string;
   readonly name: string;
+  readonly backend?: string | null | undefined;
+}
+
+/** What an adapter says of a call: the peer, by the session that the call proves to come from. */
+interface Spoken {
+  readonly peer: Known | undefined;
 }
 
 export interface IdentifyNeeds {
+  /** The word of the adapter whose agent this call is from; undefined when it is none's. */
+  peerOfCall?(signs: CallSigns): Promise<Spoken | undefined>;
+  /** Whether an adapter answers for this kind of agent: then its process alone proves nothing. */
+  speaksFor?(backend: string): boolean;
   /** The peer whose agent runs in this process, or in one above it. */
   peerOfProcess(pid: number): Promise<Known | undefined>;
   /** The peer, if the certificate is its own and holds. */
@@ -30,10 +42,13 @@ export const NOBODY: McpCaller = { peer_id: null, name: "mcp-http", proof: "none
 
 /** Reads the headers that MCP's own doors send: the stdio proxy's pid, or a certificate. */
 export function identifyByHeaders(needs: IdentifyNeeds): Identify {
-  return async ({ headers }) => {
+  return async ({ headers }, meta) => {
     const pid = pidOf(headers.get("x-mesh-pid"));
+    const spoken = await needs.peerOfCall?.({ pid, meta });
+    if (spoken) return spoken.peer ? toCaller(spoken.peer, "session") : NOBODY;
     const running = pid === undefined ? undefined : await needs.peerOfProcess(pid);
-    if (running) return toCaller(running, "process");
+    const speaks = needs.speaksFor?.(running?.backend ?? "") ?? false;
+    if (running && !speaks) return toCaller(running, "process");
     const peer_id = headers.get("x-mesh-peer");
     const certificate = headers.get("x-mesh-certificate");
     const certified = peer_id && certificate

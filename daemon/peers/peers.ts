@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee, Sighting } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
-import { type Directory, isLive, toAddressee } from "./directory.ts";
+import { type Directory, isLive, placeOf, toAddressee } from "./directory.ts";
 import type { RoleChange } from "./lives/contract.ts";
 import type { Replaced } from "./lives/replaced.ts";
 import { Watch } from "./lives/watch.ts";
@@ -62,18 +62,6 @@ export class Peers {
       connected: (peer_id) => directory.connected(peer_id),
     });
     this.#watch = new Watch(ground, needs, this);
-  }
-
-  /** Registers the human that the configuration names, once; a new name renames it. */
-  welcomeHuman(name: string, path: string): void {
-    const { db } = this.#ground;
-    db.transact(() => {
-      const human = rows.human(db);
-      const entrance = { reserved_names: true, proven_peer_id: human?.peer_id };
-      const role = "human" as const;
-      const known = human && { peer_id: human.peer_id };
-      this.register({ ...known, name, path, role, backend: "sdk", circle: "default" }, entrance);
-    });
   }
 
   /** Registers a peer, or brings back the one that this is (contract 3). */
@@ -262,6 +250,11 @@ export class Peers {
       });
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
     });
+  }
+
+  /** Offline, because nobody has seen them: agents without a process of their own. */
+  unseen(): Addressee[] {
+    return rows.unseen(this.#ground.db).map(placeOf);
   }
 
   /** Everyone that a rung could reach. */

@@ -90,6 +90,17 @@ export function alive(db: Database): StoredPeer[] {
   );
 }
 
+/** Offline since nobody could tell that they live: agents without a process, known by a session. */
+export function unseen(db: Database): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers
+     where status = 'offline' and dropped_at is null and closed = 0
+       and agent_pid is null and runtime_session_id is not null
+       and offline_reason in ('daemon_restart', 'agent_exited')`,
+  );
+}
+
 export function bySession(db: Database, runtime_session_id: string): StoredPeer[] {
   return db.all(
     Row,

@@ -21,10 +21,10 @@ const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 const INSIDE = "MESH_LAB_INSIDE";
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 25;
-const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 /** Where agents are kept between runs, so that they are downloaded once. */
-function cacheDir(): string {
+export function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");
 }
@@ -44,11 +44,19 @@ export async function until<T>(
   throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
 }
 
-/** The program, installed when it is missing; or why it cannot be. */
-export function claudeCode(): { bin: string } | { reason: string } {
-  const { name, version } = CLAUDE_CODE;
-  const dir = join(cacheDir(), `claude-code-${version}`);
-  const bin = join(dir, "node_modules", ".bin", "claude");
+/** A program, or why it is not here. */
+export type Installed = { bin: string } | { reason: string };
+
+export function claudeCode(): Installed {
+  return installed({ ...CLAUDE_CODE, folder: "claude-code", program: "claude" });
+}
+
+/** A package of npm, installed when it is missing; or why it cannot be. */
+export function installed(
+  { name, version, folder, program }: Record<"name" | "version" | "folder" | "program", string>,
+): Installed {
+  const dir = join(cacheDir(), `${folder}-${version}`);
+  const bin = join(dir, "node_modules", ".bin", program);
   const works = () => run(bin, ["--version"]).includes(version);
   if (works()) return { bin };
   tell(`Installing ${name}@${version} into ${dir}`);
@@ -81,9 +89,14 @@ const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] a
  * A test with real agents. It runs this same file again inside the namespace, for this one test;
  * where that cannot be it is skipped, and its name says why.
  */
-export function withLab(file: string, name: string, test: () => Promise<void>): void {
+export function withLab(
+  file: string,
+  name: string,
+  test: () => Promise<void>,
+  agent: () => Installed = claudeCode,
+): void {
   if (Deno.env.get(INSIDE)) return Deno.test(name, test);
-  const missing = missingHere();
+  const missing = missingHere(agent);
   const shown = missing === undefined ? name : `${name} (skipped: ${missing})`;
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
@@ -98,23 +111,23 @@ export function withLab(file: string, name: string, test: () => Promise<void>): 
   });
 }
 
-let missing: { reason: string | undefined } | undefined;
+const missing = new Map<() => Installed, string | undefined>();
 
-function missingHere(): string | undefined {
-  missing ??= { reason: missingNow() };
-  return missing.reason;
+function missingHere(agent: () => Installed): string | undefined {
+  if (!missing.has(agent)) missing.set(agent, missingNow(agent));
+  return missing.get(agent);
 }
 
-function missingNow(): string | undefined {
+function missingNow(agent: () => Installed): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;
-  const installed = claudeCode();
-  return "reason" in installed ? installed.reason : undefined;
+  const found = agent();
+  return "reason" in found ? found.reason : undefined;
 }
 
 /** What a program prints; nothing when it is not there, or fails. */
-function run(program: string, args: readonly string[]): string {
+export function run(program: string, args: readonly string[]): string {
   try {
     const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
       .outputSync();
@@ -320,13 +333,13 @@ const STARTED_BEFORE: JsonObject = {
   customApiKeyResponses: { approved: [DUMMY_KEY.slice(-20)], rejected: [] },
 };
 
-function denoDir(): string {
+export function denoDir(): string {
   return z.object({ denoDir: z.string() })
     .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
 }
 
 /** A process on its way out may still write into a folder that is being removed. */
-function isRemoved(dir: string): boolean {
+export function isRemoved(dir: string): boolean {
   try {
     Deno.removeSync(dir, { recursive: true });
     return true;

@@ -14,26 +14,38 @@ export interface SetupPlan {
   readonly mesh: readonly string[];
 }
 
+/** Whose hooks they are, and which: Codex has the same format. */
+export interface HookKind {
+  readonly agent: string;
+  readonly events: readonly string[];
+}
+
+const CLAUDE_CODE: HookKind = { agent: "claude-code", events: EVENTS };
+
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
-export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
+export function installHooks(
+  settings: JsonObject,
+  plan: SetupPlan,
+  { agent, events } = CLAUDE_CODE,
+): JsonObject {
   const hooks = { ...objectAt(settings, "hooks") };
-  for (const event of EVENTS) {
+  for (const event of events) {
     const groups = listAt(hooks, event, "hooks.");
-    const ours = groupFor(event, plan);
-    const kept = groups.flatMap(withoutOurs);
+    const ours = groupFor(agent, event, plan);
+    const kept = groups.flatMap((group) => withoutOurs(group, agent));
     const isThere = groups.some((group) => same(group, ours)) && kept.length === groups.length - 1;
     hooks[event] = isThere ? groups : [...kept, ours];
   }
   return { ...settings, hooks };
 }
 
-export function removeHooks(settings: JsonObject): JsonObject {
+export function removeHooks(settings: JsonObject, { agent } = CLAUDE_CODE): JsonObject {
   const hooks = objectAt(settings, "hooks");
   const kept = Object.entries(hooks).flatMap(([event, groups]): [string, Json][] => {
-    if (!Array.isArray(groups) || groups.every((group) => withoutOurs(group)[0] === group)) {
+    if (!Array.isArray(groups) || groups.every((group) => withoutOurs(group, agent)[0] === group)) {
       return [[event, groups]];
     }
-    const others = groups.flatMap(withoutOurs);
+    const others = groups.flatMap((group) => withoutOurs(group, agent));
     return others.length > 0 ? [[event, others]] : [];
   });
   const rest = Object.fromEntries(kept);
@@ -64,23 +76,27 @@ function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObje
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
 }
 
-function groupFor(event: string, { mesh }: SetupPlan): JsonObject {
-  const command = [...mesh, "hook", "claude-code", event].map(quoted).join(" ");
+function groupFor(agent: string, event: string, { mesh }: SetupPlan): JsonObject {
+  const command = [...mesh, "hook", agent, event].map(quoted).join(" ");
   return { hooks: [{ type: "command", command, timeout: HOOK_SECONDS_MAX }] };
 }
 
 /** The group as it is, what others have in it, or nothing when it was all ours. */
-function withoutOurs(group: Json): readonly Json[] {
+function withoutOurs(group: Json, agent: string): readonly Json[] {
   const entries = isObject(group) ? group["hooks"] : undefined;
-  if (!isObject(group) || !Array.isArray(entries) || !entries.some(isOurHook)) return [group];
-  const others = entries.filter((entry) => !isOurHook(entry));
+  if (!isObject(group) || !Array.isArray(entries)) return [group];
+  const others = entries.filter((entry) => !isOurHook(entry, agent));
+  if (others.length === entries.length) return [group];
   return others.length > 0 ? [{ ...group, hooks: others }] : [];
 }
 
 /** By its last words, wherever mesh was installed when it was written. */
-function isOurHook(entry: Json): boolean {
+function isOurHook(entry: Json, agent: string): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
-  return typeof command === "string" && / hook claude-code [A-Z][A-Za-z]+$/.test(command);
+  const [, hook, whose] = typeof command === "string"
+    ? / (hook) ([a-z-]+) [A-Z][A-Za-z]+$/.exec(command) ?? []
+    : [];
+  return hook !== undefined && whose === agent;
 }
 
 function isOurServer(server: Json): boolean {

@@ -1,0 +1,169 @@
+/** Our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. Pure: no I/O. */
+
+import { isDeepStrictEqual } from "node:util";
+import { parse, TomlError } from "smol-toml";
+import { type HookKind, installHooks, removeHooks, type SetupPlan } from "../claude_code/setup.ts";
+import { type JsonObject, Unchangeable } from "../install.ts";
+
+/** `SessionEnd` comes only from a session in a process of its own. No event for each tool call. */
+const HOOKS: HookKind = {
+  agent: "codex",
+  events: [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PermissionRequest",
+    "Interrupt",
+    "Stop",
+    "SessionEnd",
+  ],
+};
+/** The name under which agents see our tools: `mcp__mesh__ask`. */
+const SERVER = "mesh";
+/** Where the daemon is, for who has moved it: Codex hands on only what is named. */
+const ENV_VARS = [
+  "MESH_STATE",
+  "MESH_CONFIG",
+  "MESH_DAEMON__AUTH_TOKEN",
+  "XDG_STATE_HOME",
+  "XDG_CONFIG_HOME",
+];
+const HEADER = `[mcp_servers.${SERVER}]`;
+const REMARK = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
+
+/** `hooks.json` with our hooks. Codex asks its user to trust them, and runs none until then. */
+export function installCodexHooks(hooks: JsonObject, plan: SetupPlan): JsonObject {
+  return installHooks(hooks, plan, HOOKS);
+}
+
+export function removeCodexHooks(hooks: JsonObject): JsonObject {
+  return removeHooks(hooks, HOOKS);
+}
+
+type Toml = Readonly<Record<string, unknown>>;
+
+/**
+ * `config.toml` with our MCP server at its end; not one byte before it changes. Its tools ask for
+ * no approval: all they do is what a peer may do. Throws `Unchangeable` for a text that is no TOML,
+ * for another program's server of our name, and where the file leaves no room for a table.
+ */
+export function installServer(text: string, plan: SetupPlan): string {
+  const before = read(text);
+  const found = serversOf(before)[SERVER];
+  const { command, args, block } = serverOf(plan);
+  if (isTable(found)) {
+    // What else stands there is the user's wish, e.g. another approval mode.
+    if (found["command"] === command && isDeepStrictEqual(found["args"], args)) return text;
+    return installServer(removeOther(text, found), plan);
+  }
+  const line_end = text.includes("\r\n") ? "\r\n" : "\n";
+  const whole = block.join(line_end);
+  const after = text === ""
+    ? whole + line_end
+    : text.endsWith("\n")
+    ? text + line_end + whole + line_end
+    : text + line_end + line_end + whole;
+  const servers = { ...serversOf(before), [SERVER]: serversOf(read(whole))[SERVER] };
+  if (!means(after, { ...before, mcp_servers: servers })) {
+    throw new Unchangeable(`mcp_servers is an inline table: add ${SERVER} to it by hand`);
+  }
+  return after;
+}
+
+/** The text as it was before, byte for byte, whatever else was written since. */
+export function removeServer(text: string): string {
+  const before = read(text);
+  const { [SERVER]: found, ...others } = serversOf(before);
+  if (!isTable(found) || !isOurs(found)) return text;
+  const after = withoutBlock(text);
+  const { mcp_servers: _, ...rest } = before;
+  const whole = { ...rest, mcp_servers: others };
+  if (!means(after, whole) && !(Object.keys(others).length === 0 && means(after, rest))) {
+    throw new Unchangeable(`mcp_servers.${SERVER} was rewritten: take it out by hand`);
+  }
+  return after;
+}
+
+function removeOther(text: string, found: Toml): string {
+  if (isOurs(found)) return removeServer(text);
+  throw new Unchangeable(
+    `mcp_servers.${SERVER} is another program's; remove or rename it first`,
+  );
+}
+
+/** By its last word, wherever mesh was installed when it was written. */
+function isOurs({ args }: Toml): boolean {
+  return Array.isArray(args) && args.at(-1) === "mcp";
+}
+
+function serverOf({ mesh }: SetupPlan) {
+  const [command = "", ...words] = mesh;
+  const args = [...words, "mcp"];
+  const block = [
+    REMARK,
+    HEADER,
+    `command = ${quoted(command)}`,
+    `args = [${args.map(quoted).join(", ")}]`,
+    'default_tools_approval_mode = "approve"',
+    `env_vars = [${ENV_VARS.map(quoted).join(", ")}]`,
+  ];
+  return { command, args, block };
+}
+
+/** Our table and those below it: without the remark and the blank line that came with them. */
+function withoutBlock(text: string): string {
+  const lines = text.split(/(?<=\n)/);
+  const isHeader = (line: string) => /^\s*\[/.test(line);
+  const isOurs = (line: string) =>
+    line.trim().startsWith(HEADER) || line.trim().startsWith(`[mcp_servers.${SERVER}.`);
+  const first = lines.findIndex(isOurs);
+  if (first < 0) return text;
+  let end = first + 1;
+  while (end < lines.length && (!isHeader(lines[end] ?? "") || isOurs(lines[end] ?? ""))) end++;
+  // Remarks and blank lines above the next table are that table's.
+  while (/^(#.*)?$/.test((lines[end - 1] ?? "").trim()) && end > first) end--;
+  const hasRemark = lines[first - 1]?.trim() === REMARK;
+  const start = hasRemark ? first - 1 : first;
+  const before = lines.slice(0, hasRemark && lines[start - 1]?.trim() === "" ? start - 1 : start);
+  const after = lines.slice(end);
+  const wasCutOff = hasRemark && after.length === 0 && !text.endsWith("\n");
+  return (wasCutOff ? before.join("").replace(/\r?\n$/, "") : before.join("")) + after.join("");
+}
+
+function read(text: string): Toml {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [reason = ""] = error.message.split("\n");
+    throw new Unchangeable(`Cannot change Codex's config.toml: ${reason}`, { cause: error });
+  }
+}
+
+function means(text: string, meant: Toml): boolean {
+  try {
+    return isDeepStrictEqual(plain(parse(text)), plain(meant));
+  } catch (error) {
+    if (error instanceof TomlError) return false;
+    throw error;
+  }
+}
+
+/** The same without prototypes and classes, which a comparison would look at. */
+function plain(value: Toml): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+function serversOf(config: Toml): Toml {
+  const servers = config["mcp_servers"] ?? {};
+  if (!isTable(servers)) throw new Unchangeable("mcp_servers is not a table");
+  return servers;
+}
+
+function isTable(value: unknown): value is Toml {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A basic string of TOML has the escapes of JSON. */
+function quoted(word: string): string {
+  return JSON.stringify(word);
+}

@@ -1,0 +1,251 @@
+/** Real Codex offline: a home, a scripted model, a mesh daemon, and terminals on one server. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { client } from "kit/client.ts";
+import { readBeacon } from "../../cli/daemon_client.ts";
+import { readConfig } from "../../daemon/config.ts";
+import { isThreadId } from "../../daemon/agents/codex/threads.ts";
+import { getTrace } from "../../daemon/delivery/contract.ts";
+import { listPeers } from "../../daemon/peers/contract.ts";
+import { readTextOrNothing } from "../../daemon/places.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import { cacheDir, denoDir, installed, isRemoved, MAIN, run, until } from "./lab.ts";
+import { Model, type Rule } from "./model.ts";
+import { ResponsesWire } from "./wires/responses.ts";
+
+/** The release that all of this is proved with. */
+export function codexCli() {
+  const name = "@openai/codex";
+  return installed({ name, version: "0.169.0", folder: "codex", program: "codex" });
+}
+
+/** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
+export class CodexLab implements AsyncDisposable {
+  readonly dir: string;
+  readonly model: Model;
+  readonly #wire: ResponsesWire;
+  readonly env: Readonly<Record<string, string>>;
+  readonly #pids: number[] = [];
+  #daemon: Deno.ChildProcess | undefined;
+  /** Whether our hooks were trusted: the composer is shown for a moment before Codex asks. */
+  #trusts = false;
+
+  constructor(rules: readonly Rule[], projects: readonly string[]) {
+    const found = codexCli();
+    if ("reason" in found) throw new Error(found.reason);
+    Deno.mkdirSync(cacheDir(), { recursive: true });
+    // Not in a folder for temporary files: Codex refuses to keep its helpers there.
+    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.model = new Model(rules);
+    this.#wire = new ResponsesWire(this.model);
+    for (
+      const name of ["home", "home/.codex", "home/.config/mesh", "home/.cache", "tmp", ...projects]
+    ) {
+      Deno.mkdirSync(join(this.dir, name), { recursive: true, mode: 0o700 });
+    }
+    this.env = {
+      HOME: join(this.dir, "home"),
+      TMPDIR: join(this.dir, "tmp"),
+      MESH_STATE: join(this.dir, "state"),
+      PATH: `${dirname(found.bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
+      LANG: "C.UTF-8",
+      SHELL: "/bin/sh",
+      SCRIPTED_KEY: "none",
+    };
+    // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
+    Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
+    Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
+    const trusted = projects.map((name) => {
+      return `[projects."${join(this.dir, name)}"]\ntrust_level = "trusted"\n`;
+    });
+    Deno.writeTextFileSync(this.config, CONFIG.replace("URL", this.#wire.url) + trusted.join(""));
+  }
+
+  get config(): string {
+    return join(this.dir, "home/.codex/config.toml");
+  }
+
+  get codex_home(): string {
+    return join(this.dir, "home/.codex");
+  }
+
+  /** Sets Codex up by the product's own command, and starts the daemon. */
+  async open(): Promise<this> {
+    const { success } = await this.mesh("setup", "--agent", "codex").status;
+    assert(success, "mesh setup");
+    this.#daemon = this.mesh("daemon");
+    await until("the daemon", () => readBeacon(this.env)?.url);
+    await until("its health", () => fetch(`${readBeacon(this.env)?.url}/health`).then(drained, no));
+    return this;
+  }
+
+  get call() {
+    const beacon = readBeacon(this.env);
+    assert(beacon, "a daemon is up");
+    const token = readConfig(this.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
+    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+  }
+
+  async peer(name: string) {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find((peer) => peer.name === name);
+  }
+
+  /** The stages of a message, with what each says. */
+  async stages(trace_id: string): Promise<{ stage: string; detail: string | null }[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id } });
+    return stages.map(({ stage, detail }) => ({ stage, detail: detail ?? null }));
+  }
+
+  async has(trace_id: string, stage: string): Promise<boolean> {
+    return (await this.stages(trace_id)).some((one) => one.stage === stage);
+  }
+
+  /** Starts Codex in a terminal of its own, and waits until it takes prompts. */
+  async start(name: string, ...args: string[]): Promise<Codex> {
+    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), "codex", ...args];
+    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
+    const command = ["-c", join(this.dir, name), "--", "sh", "-c", pane, "sh", ...words];
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    if (this.#pids.length === 0) {
+      // A window of its own keeps the terminal server when every Codex has left.
+      this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", "cat");
+    }
+    const started = this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
+    const [pane_id = "", pid] = started.split(" ");
+    this.#pids.push(Number(pid));
+    const codex = new Codex(this, pane_id);
+    await until(`${name} to start`, () => {
+      // As its user would, once: hooks that are new run only when they are trusted.
+      const { screen } = codex;
+      if (screen.includes("› 1. Review hooks")) codex.press("2");
+      if (screen.includes("› 2. Trust all and continue")) codex.press("Enter");
+      this.#trusts ||= screen.includes("Hooks need review");
+      return this.#trusts && codex.isReady;
+    }, START_MS_MAX);
+    return codex;
+  }
+
+  /** Starts a session, and lets it be told its first prompt: with that its hooks begin. */
+  async hire(name: string, ...args: string[]): Promise<Codex> {
+    const codex = await this.start(name, ...args);
+    await codex.say("@@SAY ready");
+    await until(`${name}'s first turn`, () => /^• ready/m.test(codex.screen) && codex.isReady);
+    await until(`${name} among the peers`, async () => {
+      const peer = await this.peer(`${name}-codex`);
+      return peer?.status === "online" && peer.turn_state === "idle";
+    });
+    return codex;
+  }
+
+  cli(...args: string[]): string {
+    const { success, stdout, stderr } = new Deno.Command("tmux", {
+      args: ["-u", "-S", join(this.dir, "tmux"), "-f", "/dev/null", ...args],
+      env: { TMUX: "" },
+    }).outputSync();
+    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
+    return new TextDecoder().decode(stdout).trimEnd();
+  }
+
+  mesh(...words: string[]): Deno.ChildProcess {
+    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
+    return new Deno.Command("sh", {
+      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
+      env: { ...this.env },
+      clearEnv: true,
+      stdin: "null",
+      stdout: "null",
+    }).spawn();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // The shared server outlives its terminals, unless it is told.
+    await new Deno.Command("codex", {
+      args: ["app-server", "daemon", "stop"],
+      env: { ...this.env },
+      clearEnv: true,
+      stdout: "null",
+      stderr: "null",
+    }).output();
+    run("tmux", ["-S", join(this.dir, "tmux"), "kill-server"]);
+    await until("the end of every terminal", () => !this.#pids.some((pid) => isAlive(pid)));
+    this.#daemon?.kill("SIGTERM");
+    await this.#daemon?.status;
+    await this.#wire[Symbol.asyncDispose]();
+    await this.model[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}
+
+/** The first start copies the program into the home, for its server. */
+const START_MS_MAX = 60_000;
+
+const CONFIG = `model = "scripted"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false # A remark that stays.
+[model_providers.scripted]
+name = "scripted"
+base_url = "URL"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+[analytics]
+enabled = false
+`;
+
+/** One Codex in its terminal. */
+export class Codex {
+  readonly pane_id: string;
+  readonly #lab: CodexLab;
+
+  constructor(lab: CodexLab, pane_id: string) {
+    this.#lab = lab;
+    this.pane_id = pane_id;
+  }
+
+  get screen(): string {
+    return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
+  }
+
+  /** An empty composer. */
+  get isReady(): boolean {
+    return /^› Ask Codex to do anything/m.test(this.screen);
+  }
+
+  async say(prompt: string): Promise<void> {
+    await until("an empty composer", () => this.isReady);
+    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", prompt);
+    const end = prompt.slice(-8);
+    await until(
+      "the prompt in the composer",
+      () => this.screen.replaceAll(/\n\s*/g, "").includes(end),
+    );
+    await until("the composer to settle", () => !this.isReady);
+    this.press("Enter");
+  }
+
+  press(...keys: string[]): void {
+    for (const key of keys) this.#lab.cli("send-keys", "-t", this.pane_id, key);
+  }
+}
+
+/** The ids of the sessions that have rollouts. */
+export function sessionIds({ codex_home }: CodexLab): string[] {
+  const inside = (dir: string): string[] =>
+    Array.from(Deno.readDirSync(dir)).flatMap(({ name, isDirectory }) =>
+      isDirectory ? inside(join(dir, name)) : [name.slice(-42, -6)]
+    );
+  return inside(join(codex_home, "sessions")).filter(isThreadId);
+}
+
+async function drained(response: Response): Promise<boolean> {
+  await response.body?.cancel();
+  return response.ok;
+}
+
+function no(error: unknown): false {
+  if (error instanceof TypeError) return false;
+  throw error;
+}

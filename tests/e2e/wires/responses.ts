@@ -1,0 +1,134 @@
+/** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
+
+import { z } from "zod";
+import type { Model } from "../model.ts";
+
+const Part = z.looseObject({ text: z.string().optional() });
+const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
+const Item = z.looseObject({
+  type: z.string().default("message"),
+  role: z.string().optional(),
+  content: Text,
+  output: z.union([z.looseObject({ content: Text }).transform(({ content }) => content), Text]),
+});
+const Named = z.looseObject({ type: z.string(), name: z.string().default("") });
+const Tool = Named.extend({ tools: z.array(Named).default([]) });
+const Body = z.looseObject({
+  model: z.string(),
+  input: z.array(Item),
+  tools: z.array(Tool).default([]),
+  text: z.looseObject({ format: z.looseObject({ type: z.string() }).optional() }).optional(),
+});
+type Body = z.infer<typeof Body>;
+
+const Told = z.looseObject({
+  content: z.array(z.looseObject({
+    type: z.string(),
+    text: z.string().optional(),
+    name: z.string().optional(),
+    input: z.unknown().optional(),
+  })),
+});
+type Told = z.infer<typeof Told>;
+
+/** What Codex adds in the user's name, and nobody said. */
+const SURROUNDINGS =
+  /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
+
+/** Listens on a free port of the loopback interface, and asks the model there. */
+export class ResponsesWire implements AsyncDisposable {
+  readonly #model: Model;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  #ids = 0;
+
+  constructor(model: Model) {
+    this.#model = model;
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => this.#serve(request));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}/v1`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (request.method !== "POST" || !pathname.endsWith("/responses")) {
+      return Response.json({ object: "list", data: [], models: [] });
+    }
+    const body = Body.parse(await request.json());
+    const asked = { method: "POST", body: JSON.stringify(inItsWords(body)) };
+    const answer = await fetch(`${this.#model.url}/v1/messages`, asked);
+    return this.#answer(body, Told.parse(await answer.json()));
+  }
+
+  /** One answer as a stream of events: at most a text and a call. */
+  #answer({ model, tools }: Body, { content }: Told): Response {
+    const events: string[] = [];
+    const tell = (type: string, fields: Record<string, unknown>) =>
+      void events.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+    const response = { id: this.#id("resp"), object: "response", model, status: "in_progress" };
+    tell("response.created", { response: { ...response, output: [] } });
+    const output = content.map((part) => this.#item(part, tools));
+    for (const [output_index, item] of output.entries()) {
+      tell("response.output_item.added", { output_index, item });
+      tell("response.output_item.done", { output_index, item });
+    }
+    const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
+    tell("response.completed", { response: { ...response, status: "completed", output, usage } });
+    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+  }
+
+  #item({ type, text, name = "", input }: Told["content"][number], tools: Body["tools"]) {
+    if (type === "text") {
+      const content = [{ type: "output_text", text, annotations: [] }];
+      const head = { id: this.#id("msg"), type: "message", role: "assistant" };
+      return { ...head, status: "completed", content };
+    }
+    const space = tools.find((tool) => name.startsWith(`${tool.name}__`) && tool.tools.length > 0);
+    return {
+      id: this.#id("fc"),
+      type: "function_call",
+      call_id: this.#id("call"),
+      name: space ? name.slice(space.name.length + 2) : name,
+      ...(space && { namespace: space.name }),
+      arguments: JSON.stringify(input),
+      status: "completed",
+    };
+  }
+
+  #id(prefix: string): string {
+    return `${prefix}_${String(++this.#ids).padStart(20, "0")}`;
+  }
+}
+
+/** The same request as Anthropic's wire has it; tools of a namespace bear its name in front. */
+function inItsWords({ model, input, tools, text }: Body) {
+  const messages = input.flatMap(({ type, role, content, output }): unknown[] => {
+    const given = textOf(content);
+    if (type === "message" && role === "user" && !SURROUNDINGS.test(given)) {
+      return [{ role, content: given }];
+    }
+    if (!type.endsWith("_output")) return [];
+    return [{ role: "user", content: [{ type: "tool_result", content: textOf(output) }] }];
+  });
+  const names = tools.flatMap(({ name, tools }) =>
+    tools.length > 0 ? tools.map((tool) => `${name}__${tool.name}`) : [name]
+  );
+  const titled = text?.format?.type === "json_schema";
+  return {
+    model,
+    messages,
+    tools: names.map((name) => ({ name })),
+    ...(titled && { output_config: { format: {} } }),
+  };
+}
+
+function textOf(content: z.infer<typeof Text>): string {
+  if (content === undefined || typeof content === "string") return content ?? "";
+  return content.map(({ text = "" }) => text).join("\n");
+}
