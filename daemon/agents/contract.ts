@@ -64,6 +64,11 @@ export interface Sighting {
   readonly source: string;
 }
 
+/** The arguments that take a session up again, once its own file was found; or why they cannot. */
+export type Resume =
+  | { readonly ok: true; readonly args: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
+
 /** One kind of agent. One folder each; `agents.ts` lists them. */
 export interface Adapter {
   readonly backend: Backend;
@@ -73,6 +78,8 @@ export interface Adapter {
   transport(peer: Addressee): Rung["name"] | "none";
   /** What can be observed now; undefined when nothing can. */
   sight(peer: Addressee): Promise<Sighting | undefined>;
+  /** How to take a session up again, checked against what is on the disk; absent where no way is. */
+  resume?(session: { readonly runtime_session_id: string; readonly path: string }): Promise<Resume>;
 }
 
 /** What a hook saw, in words that all agents share. */
