@@ -8,6 +8,8 @@ import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
 import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
+import { opencodeAdapter } from "./agents/opencode/opencode.ts";
+import { dataDir } from "./agents/opencode/sessions.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
@@ -33,6 +35,7 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
     adapters: [
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
       genericAdapter({ tmuxes, clock, log }),
+      opencodeAdapter({ tmuxes, clock, log, data_dir: dataDir(env) }),
     ],
     hooks: { "claude-code": claudeCodeHooks },
     async sessionOf(tmux_socket, pane_id) {

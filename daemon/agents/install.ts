@@ -34,12 +34,35 @@ export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
+/** The whole text, changed. Puts in or takes out to the byte; throws `Unchangeable` otherwise. */
+export type TextChange = (before: string) => string;
+
 /** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
 export function applyChange(path: string, change: Change, options: ChangeOptions): string {
+  return apply(path, (real, before) => changed(real, before, change, options), options);
+}
+
+/** The same for a file of any other form, whose change knows by itself how to undo. */
+export function applyTextChange(path: string, change: TextChange, options: ChangeOptions): string {
+  return apply(path, (real, before) => {
+    const after = change(before ?? "");
+    if (after === (before ?? "")) return before;
+    const backup = readText(real + BACKUP);
+    // What was there before us was nothing, or an older file of ours.
+    const isOurs = options.undo && (backup === undefined || change(backup) === "");
+    return isOurs && after === "" ? undefined : after;
+  }, options);
+}
+
+function apply(
+  path: string,
+  next: (path: string, before: string | undefined) => string | undefined,
+  options: ChangeOptions,
+): string {
   const real = target(path);
   for (let race = 0; race < RACES_MAX; race++) {
     const before = readText(real);
-    const after = changed(real, before, change, options);
+    const after = next(real, before);
     const shown = difference(path, before ?? "", after ?? "");
     if (shown === "" || options.dry_run) return shown;
     if (swap(real, before, after, options)) return shown;
@@ -137,6 +160,7 @@ function swap(
   if (after === undefined) {
     if (readText(path) !== before) return false;
     Deno.removeSync(path);
+    if (backup !== undefined) Deno.removeSync(path + BACKUP);
     return true;
   }
   if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);

@@ -14,17 +14,28 @@ import {
   removeMcp,
   type SetupPlan,
 } from "./claude_code/setup.ts";
-import { applyChange, type Change, Unchangeable } from "./install.ts";
+import {
+  applyChange,
+  applyTextChange,
+  type Change,
+  type TextChange,
+  Unchangeable,
+} from "./install.ts";
+import {
+  configDir as opencodeDir,
+  installPlugin,
+  installServer,
+  removePlugin,
+  removeServer,
+} from "./opencode/setup.ts";
 
-const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall] [--json]";
+const USAGE = "mesh setup [--agent NAME] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
-/** One file of an agent's, and what we change in it. */
-interface Edit {
-  readonly path: string;
-  readonly put: Change;
-  readonly take: Change;
-}
+/** One file of an agent's, and what we change in it: a JSON object, or any text. */
+type Edit =
+  | { readonly path: string; readonly put: Change; readonly take: Change }
+  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
 
 /** A kind of agent that mesh knows how to set up. */
 interface Known {
@@ -46,7 +57,31 @@ const KNOWN: readonly Known[] = [
       { path: claudeJson(env), put: (json) => installMcp(json, plan), take: removeMcp },
     ],
   },
+  {
+    name: "opencode",
+    isInstalled: (env) => isOnPath("opencode", env) || isThere(opencodeDir(env)),
+    edits: (env, plan) => [
+      {
+        path: join(opencodeDir(env), "plugin", "mesh.js"),
+        putText: installPlugin,
+        takeText: removePlugin,
+      },
+      ...opencodeSettings(env, plan),
+    ],
+  },
 ];
+
+/** opencode reads all of these, one over the other: ours stands in one of those that are there. */
+function opencodeSettings(env: Env, { mesh }: SetupPlan): Edit[] {
+  const names = ["opencode.json", "opencode.jsonc"].map((name) => join(opencodeDir(env), name));
+  const there = names.filter(isThere);
+  const settings = there.length > 0 ? there : names.slice(0, 1);
+  return settings.map((path, at) => ({
+    path,
+    putText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
+    takeText: removeServer,
+  }));
+}
 
 interface Wishes {
   readonly agent?: string | undefined;
@@ -133,8 +168,12 @@ function readWishes(args: readonly string[]): Wishes | string {
 
 function setUp({ name, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): Done {
   const all = edits(env, { mesh: meshCommand() });
-  const apply = ({ path, put, take }: Edit, dry_run: boolean) =>
-    applyChange(path, uninstall ? take : put, { dry_run, undo: uninstall });
+  const apply = (edit: Edit, dry_run: boolean) => {
+    const options = { dry_run, undo: uninstall };
+    return "putText" in edit
+      ? applyTextChange(edit.path, uninstall ? edit.takeText : edit.putText, options)
+      : applyChange(edit.path, uninstall ? edit.take : edit.put, options);
+  };
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
@@ -158,7 +197,7 @@ function sentences({ agent, differences }: Done, { dry_run, uninstall }: Wishes)
 function next(uninstall: boolean): string {
   return uninstall
     ? "Next: restart the sessions that are open; they have read the old settings."
-    : "Next: `mesh up`, then start Claude Code, and see it in `mesh peers`. Sessions that are " +
+    : "Next: `mesh up`, then start the agent, and see it in `mesh peers`. Sessions that are " +
       "open must be restarted.";
 }
 
