@@ -218,6 +218,7 @@ class Deliveries {
   }
 
   accepted(one) {
+    if (one.state === "accepted") return; // Its own message was faster than the answer.
     one.state = "accepted";
     this.#report(one);
   }
@@ -234,7 +235,7 @@ class Deliveries {
     );
     for (const one of shown) {
       one.seen = true;
-      if (one.state === "unclear") one.state = "accepted";
+      one.state = "accepted";
       this.#report(one);
     }
     return shown;
