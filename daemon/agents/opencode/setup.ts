@@ -7,6 +7,8 @@ import plugin from "./plugin.js" with { type: "text" };
 
 /** The name under which agents see our tools: `mesh_ask`. */
 const SERVER = "mesh";
+/** What is left of a file that we have made; nobody else would write it so. */
+const EMPTY = "{\n\n}\n";
 /** How the plugin begins, in every version of it. */
 const MARK = "/**\n * mesh's plugin for opencode";
 
@@ -34,13 +36,13 @@ export function removePlugin(before: string): string {
 export function installServer(before: string, mesh: readonly string[]): string {
   const entry = `"${SERVER}": ${JSON.stringify(serverOf(mesh))}`;
   const ours = `  "mcp": { ${entry} }`;
-  if (before.trim() === "") return `{\n${ours}\n}\n`;
+  if (before.trim() === "") return `{\n${ours}${EMPTY.slice(1)}`;
   if (found(before, "mcp", SERVER) && isCurrent(before, mesh)) return before;
   const bare = removeServer(before);
   if (found(bare, "mcp", SERVER)) {
     throw new Unchangeable(`mcp.${SERVER} is another program's; remove or rename it first`);
   }
-  if (bare === "") return `{\n${ours}\n}\n`;
+  if (bare === "") return installServer(bare, mesh);
   const servers = found(bare, "mcp");
   if (!servers) return prepend(bare, rootOf(bare), ours);
   if (bare[servers.value_from] !== "{") throw new Unchangeable('"mcp" is not an object');
@@ -56,7 +58,7 @@ export function removeServer(before: string): string {
     before.slice(server.to, servers.value_to) === " }";
   if (!alone) return remove(before, servers.value_from, SERVER);
   const rest = remove(before, rootOf(before), "mcp");
-  return rest === "{\n}\n" ? "" : rest;
+  return rest === EMPTY ? "" : rest;
 }
 
 function serverOf(mesh: readonly string[]): Json {
