@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 25;
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 /** Where agents are kept between runs, so that they are downloaded once. */
-function cacheDir(): string {
+export function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");
 }
@@ -57,7 +57,7 @@ export function claudeCode(): { bin: string } | { reason: string } {
   return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
 }
 
-function tell(sentence: string): void {
+export function tell(sentence: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
 }
 
@@ -81,9 +81,14 @@ const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] a
  * A test with real agents. It runs this same file again inside the namespace, for this one test;
  * where that cannot be it is skipped, and its name says why.
  */
-export function withLab(file: string, name: string, test: () => Promise<void>): void {
+export function withLab(
+  file: string,
+  name: string,
+  test: () => Promise<void>,
+  agent: Installed = claudeCode,
+): void {
   if (Deno.env.get(INSIDE)) return Deno.test(name, test);
-  const missing = missingHere();
+  const missing = missingHere(agent);
   const shown = missing === undefined ? name : `${name} (skipped: ${missing})`;
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
@@ -98,23 +103,26 @@ export function withLab(file: string, name: string, test: () => Promise<void>): 
   });
 }
 
-let missing: { reason: string | undefined } | undefined;
+/** A program, installed when it is missing; or why it cannot be. */
+export type Installed = () => { bin: string } | { reason: string };
 
-function missingHere(): string | undefined {
-  missing ??= { reason: missingNow() };
-  return missing.reason;
+const missing = new Map<Installed, string | undefined>();
+
+function missingHere(agent: Installed): string | undefined {
+  if (!missing.has(agent)) missing.set(agent, missingNow(agent));
+  return missing.get(agent);
 }
 
-function missingNow(): string | undefined {
+function missingNow(agent: Installed): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;
-  const installed = claudeCode();
+  const installed = agent();
   return "reason" in installed ? installed.reason : undefined;
 }
 
 /** What a program prints; nothing when it is not there, or fails. */
-function run(program: string, args: readonly string[]): string {
+export function run(program: string, args: readonly string[]): string {
   try {
     const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
       .outputSync();
@@ -320,13 +328,13 @@ const STARTED_BEFORE: JsonObject = {
   customApiKeyResponses: { approved: [DUMMY_KEY.slice(-20)], rejected: [] },
 };
 
-function denoDir(): string {
+export function denoDir(): string {
   return z.object({ denoDir: z.string() })
     .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
 }
 
 /** A process on its way out may still write into a folder that is being removed. */
-function isRemoved(dir: string): boolean {
+export function isRemoved(dir: string): boolean {
   try {
     Deno.removeSync(dir, { recursive: true });
     return true;
