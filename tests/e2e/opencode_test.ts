@@ -26,12 +26,15 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** The first turn waits for the MCP servers, which start on a machine that may be busy. */
+const ANSWER_MS = 60_000;
+
 /** The ask is answered by the agent's own call of the tool, as the peer that it is. */
 async function answered(lab: OpencodeLab, id: string): Promise<void> {
   const ask = await until(`an answer to ${id}`, async () => {
     const found = await lab.call(getAsk, { params: { id } });
     return found.state === "closed" ? found : undefined;
-  });
+  }, ANSWER_MS);
   assert.equal(ask.reply, "Port 8080");
   assert.equal(ask.responder, "api-opencode");
 }
@@ -61,6 +64,7 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   await until("the draft in its box", () => lab.screen.includes("┃  a half-typed thought"));
   assert.equal(lab.model.turns.flatMap(({ said }) => said).join().includes("half-typed"), false);
 
+  await lab.connected("idle");
   lab.press("C-u");
   const { release } = lab.model.hold();
   await lab.say("Take your time");
