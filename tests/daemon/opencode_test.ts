@@ -6,7 +6,9 @@ import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "kit/clock.ts";
 import type { Adapter, Addressee, Parcel, Rung } from "../../daemon/agents/contract.ts";
 import { opencodeAdapter } from "../../daemon/agents/opencode/opencode.ts";
+import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { resume } from "../../daemon/agents/opencode/sessions.ts";
+import type { View } from "../../daemon/agents/screens.ts";
 import { renamePeer } from "../../daemon/peers/contract.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { ask, enter, notify } from "./cast.ts";
@@ -202,6 +204,34 @@ Deno.test("the pane is not looked at before a plugin has had its time to come", 
   assert.equal(await reason(), "no_pane");
   await clock.advance(60_000); // Nothing waited for it: a daemon may have been started since.
   assert.equal(await reason(), "plugin_awaited");
+});
+
+function screen(name: string): View {
+  const path = new URL(`../golden/screens/opencode/${name}.txt`, import.meta.url);
+  const lines = Deno.readTextFileSync(path).trimEnd().split("\n");
+  return { above: [], lines, cursor_x: 0, cursor_y: 0 };
+}
+
+Deno.test("captured screens are read as what they are: first, empty, a draft, a dialog", () => {
+  const read = (
+    view: View,
+  ) => [opencodeScreen.dialogOpen(view), opencodeScreen.composerEmpty(view)];
+  assert.deepEqual(read(screen("first")), [false, true]);
+  assert.deepEqual(read(screen("empty")), [false, true]);
+  assert.deepEqual(read(screen("draft")), [false, false]);
+  assert.deepEqual(read(screen("permission")), [true, undefined]);
+  assert.deepEqual(read({ ...screen("empty"), lines: ["$ opencode", ""] }), [undefined, undefined]);
+});
+
+Deno.test("a composer holds the pasted text, or the mark of a long one, and nothing else", () => {
+  const shown = (text: string) => ({
+    ...screen("draft"),
+    lines: screen("draft").lines.map((row) => row.replace("a half-typed thought", text)),
+  });
+  assert(opencodeScreen.holds(shown("[mesh] notif-1 hi"), "[mesh] notif-1 hi"));
+  assert(!opencodeScreen.holds(shown("[mesh] notif-1 hi and more"), "[mesh] notif-1 hi"));
+  assert(opencodeScreen.collapsedPaste?.(shown("[Pasted ~41 lines]")));
+  assert(!opencodeScreen.collapsedPaste?.(shown("hm [Pasted ~41 lines]")));
 });
 
 /** What opencode 1.18 keeps of its sessions, as far as we read it. */

@@ -45,7 +45,7 @@ export class OpencodeLab implements AsyncDisposable {
   readonly model: ChatModel;
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
-  readonly #tmux_socket: string;
+  readonly tmux_socket: string;
   readonly #pids: number[] = [];
   #daemon: Deno.ChildProcess | undefined;
 
@@ -55,7 +55,7 @@ export class OpencodeLab implements AsyncDisposable {
     this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
     this.folder = join(this.dir, "api");
     this.model = new ChatModel(rules);
-    this.#tmux_socket = join(this.dir, "tmux");
+    this.tmux_socket = join(this.dir, "tmux");
     for (const name of ["home", "api", "tmp"]) Deno.mkdirSync(join(this.dir, name));
     this.env = {
       HOME: join(this.dir, "home"),
@@ -171,6 +171,12 @@ export class OpencodeLab implements AsyncDisposable {
     await until("the composer", () => this.screen.includes("ctrl+p"), START_MS);
   }
 
+  /** The process of the last one that was started, and its pane. */
+  get pane(): { readonly pid: number; readonly pane_id: string } {
+    const pane_id = this.tmux("display-message", "-p", "-t", "office", "#{pane_id}");
+    return { pid: this.#pids.at(-1) ?? 0, pane_id };
+  }
+
   get screen(): string {
     return this.tmux("capture-pane", "-p", "-t", "office");
   }
@@ -192,7 +198,7 @@ export class OpencodeLab implements AsyncDisposable {
 
   tmux(...args: readonly string[]): string {
     const { success, stdout, stderr } = new Deno.Command("tmux", {
-      args: ["-u", "-S", this.#tmux_socket, "-f", "/dev/null", ...args],
+      args: ["-u", "-S", this.tmux_socket, "-f", "/dev/null", ...args],
       env: { TMUX: "" },
     }).outputSync();
     if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
@@ -201,7 +207,7 @@ export class OpencodeLab implements AsyncDisposable {
 
   /** Ends the pane and what runs in it, and waits for it. */
   async endAgents(): Promise<void> {
-    run("tmux", ["-S", this.#tmux_socket, "kill-server"]); // It may have ended with its last pane.
+    run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
     await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
   }
 

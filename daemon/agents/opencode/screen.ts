@@ -6,11 +6,10 @@ import { DIALOG_PATTERN, plain, type Screen } from "../screens.ts";
 const TEXT_BYTES_MAX = 8_192;
 /** The lower edge of the composer; a dialog has none. */
 const EDGE = /^\s*╹▀{8}/;
-/** A row of the composer, and what stands in it; a panel may stand to its right. */
-const ROW = /^\s*┃(.*)$/;
+const ROW = /^\s*┃/;
 const PLACEHOLDER = /^Ask anything… "/;
 const DIALOG = new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i");
-/** A panel to the right begins after a gap that no prompt has. */
+/** Behind wide characters a row is shorter than its columns: the panel beside it shows. */
 const GAP = / {8,}/;
 
 /** The composer is a bar of `┃` rows above its edge; its last row names the agent and model. */
@@ -49,12 +48,10 @@ function composerOf(lines: readonly string[]): string | undefined {
   let top = edge;
   while (top > 0 && ROW.test(rows[top - 1] ?? "")) top--;
   if (top === edge) return undefined;
-  return rows.slice(top, edge - 1).map((row) => inside(row)).join("\n").trim();
-}
-
-function inside(row: string): string {
-  const text = ROW.exec(row)?.[1] ?? "";
-  return text.trimStart().split(GAP)[0] ?? "";
+  const bar = rows[edge] ?? "";
+  const [from, to] = [bar.indexOf("╹") + 1, bar.lastIndexOf("▀") + 1];
+  const inside = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
+  return rows.slice(top, edge - 1).map(inside).join("\n").trim();
 }
 
 /** What survives every way of wrapping a text: its visible ASCII. */
