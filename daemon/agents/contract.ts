@@ -78,7 +78,7 @@ export interface Adapter {
   transport(peer: Addressee): Rung["name"] | "none";
   /** What can be observed now; undefined when nothing can. */
   sight(peer: Addressee): Promise<Sighting | undefined>;
-  /** How to take a session up again, checked against what is on the disk; absent where no way is. */
+  /** How to take a session up again, checked against what is on disk; absent where no way is. */
   resume?(session: { readonly runtime_session_id: string; readonly path: string }): Promise<Resume>;
 }
 

@@ -1,4 +1,4 @@
-/** opencode's plugin between a fake opencode and a fake daemon: it delivers once, and disturbs none. */
+/** opencode's plugin between a fake opencode and a fake daemon: once, and quietly. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -222,11 +222,16 @@ Deno.test("messages that the user's interruption left unread are named once, not
   daemon.send(A);
   await daemon.receipt(A, "seen");
   opencode.idle("ses_a"); // No answer has followed the message.
+  opencode.idle("ses_a");
   const { text } = await opencode.prompts.find(
     "its name",
     (prompt) => /Not read/.test(prompt.text),
   );
   assert.equal(text, `[mesh] Not read yet, further up: ask-${A}`);
+  opencode.idle("ses_a"); // Nor one that names it.
+  daemon.send(B);
+  await daemon.receipt(B, "seen");
+  assert.equal(opencode.prompts.all.length, 3);
 });
 
 Deno.test("`opencode run` is put nothing once its turn has ended", async () => {

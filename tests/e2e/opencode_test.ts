@@ -1,4 +1,4 @@
-/** Real opencode and a daemon of its own: asked in every state, answered by its tool, taken up again. */
+/** Real opencode and a daemon of its own: asked in every state, answering by its tool, resumed. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -12,6 +12,13 @@ import { opencode, OpencodeLab } from "./opencode_lab.ts";
 const RULES: readonly Rule[] = [
   {
     match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
+    steps: [
+      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
+      { say: "Answered $1" },
+    ],
+  },
+  {
+    match: /^\[mesh\] Not read yet, further up: (ask-[0-9a-f]+)$/,
     steps: [
       { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
       { say: "Answered $1" },
@@ -74,6 +81,29 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   release();
   await answered(lab, third);
   for (const id of [first, second, third]) assert.equal(lab.model.timesSaid(`id="${id}"`), 1);
+}, opencode);
+
+withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
+  await using lab = new OpencodeLab(RULES);
+  await lab.setUp();
+  await lab.up();
+  await lab.start();
+  await lab.connected("pending_first_turn");
+  await lab.enterWeb();
+  const { release } = lab.model.hold();
+  await lab.say("Take your time");
+  await lab.connected("working");
+  await until("the model's turn", () => lab.model.turns.length > 0);
+  const id = await lab.ask("Which port?");
+  await lab.reached(id, "seen");
+  lab.press("Escape");
+  await until("the warning", () => lab.screen.includes("again to interrupt"));
+  lab.press("Escape");
+  await until("its end", () => !lab.screen.includes("again to interrupt"));
+  release();
+  await answered(lab, id);
+  assert.equal(lab.model.timesSaid(`id="${id}"`), 1, "not repeated");
+  assert.equal(lab.model.timesSaid("Not read yet"), 1, "but named");
 }, opencode);
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {

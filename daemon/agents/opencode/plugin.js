@@ -22,6 +22,7 @@ const KNOWN_MAX = 5000;
 const HISTORY_MAX = 200;
 /** A turn that has ended and left a message unread starts no other by itself after so long. */
 const UNREAD_AFTER_MS = 1000;
+const NOT_READ = "[mesh] Not read yet, further up:";
 const OPEN_AGAIN_MS = 1000;
 /** 262,144 bytes, whatever the characters are. */
 const SAID_CHARS_MAX = 65_536;
@@ -271,6 +272,7 @@ class Served {
   #putting = false;
   /** Ids of messages of ours that no answer has followed yet. */
   #unread = new Map();
+  #naming;
   #answer = { id: "", texts: new Map() };
 
   constructor(ctx, env, words) {
@@ -435,7 +437,11 @@ class Served {
     this.#modelOf(message.model);
     const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic)
       .map((part) => part.text).join("\n");
-    for (const { proof } of this.#deliveries.seenIn(text)) this.#unread.set(message.id, proof);
+    const shown = this.#deliveries.seenIn(text);
+    // What only names others is not named itself.
+    if (!text.startsWith(NOT_READ)) {
+      for (const { proof } of shown) this.#unread.set(message.id, proof);
+    }
     this.#chat("user", text, message.id);
   }
 
@@ -500,13 +506,14 @@ class Served {
     this.#chat("assistant", [...this.#answer.texts.values()].join("\n"), this.#answer.id);
     this.#answer = { id: "", texts: new Map() };
     this.#put();
-    if (this.#unread.size > 0) later(UNREAD_AFTER_MS, () => this.#name());
+    clearTimeout(this.#naming); // opencode may say twice that a turn has ended.
+    if (this.#unread.size > 0) this.#naming = later(UNREAD_AFTER_MS, () => this.#name());
   }
 
   /** The user has cut a turn off, with messages of ours in its queue: named once, not repeated. */
   async #name() {
     if (this.#busy || this.#dialogs.size > 0 || this.#unread.size === 0) return;
-    const text = `[mesh] Not read yet, further up: ${[...this.#unread.values()].join(", ")}`;
+    const text = `${NOT_READ} ${[...this.#unread.values()].join(", ")}`;
     this.#unread.clear();
     const body = { parts: [{ type: "text", text }] };
     await this.#ctx.client.session.promptAsync({ path: { id: this.#session }, body });
