@@ -26,7 +26,7 @@ export async function greet(
   const certified = await certifiedAs(daemon, connect);
   const guest = toGuest(daemon, connect, checked.data);
   const proven_peer_id = certified ?? (connect.peer_id ? undefined : guest.peer_id);
-  const registration = toRegistration(connect, guest);
+  const registration = await placed(daemon, connect, toRegistration(connect, guest));
   const peer = daemon.peers.register(
     proven_peer_id ? { ...registration, peer_id: proven_peer_id } : registration,
     { proven_peer_id, reserved_names: guest.kind !== "peer" },
@@ -37,8 +37,38 @@ export async function greet(
     display_name: peer.name,
     mesh_session_id: peer.mesh_session_id,
     receipts: connect.capabilities.includes("delivery_receipts"),
+    framed: connect.capabilities.includes("framed_text"),
     surface: kind === "peer" ? null : { name: display_name, bridge: kind !== "surface" },
   };
+}
+
+/**
+ * Whether it is an agent's own plugin, of a kind that is served so: it speaks for one process, and
+ * is neither the human nor a surface. More than that the token of hooks does not open.
+ */
+export function isPlugin(connect: Connect): boolean {
+  const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
+  return backend === "opencode" && capabilities.includes("framed_text") &&
+    !capabilities.includes("inbox_surface") && !ALIASES.includes(display_name) &&
+    (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
+}
+
+/**
+ * A plugin knows its pane, and not the name of the session that this is in. It names no agent: a
+ * newcomer gets the usual name, and one that is known keeps what it may have been called since.
+ */
+async function placed(
+  { outside }: Daemon,
+  connect: Connect,
+  registration: Registration,
+): Promise<Registration> {
+  if (!isPlugin(connect)) return registration;
+  const { circle, pane_id, tmux_socket } = connect;
+  const tmux_session = pane_id && tmux_socket && !circle
+    ? await outside.sessionOf(tmux_socket, pane_id)
+    : undefined;
+  const { name: _, ...nameless } = registration;
+  return { ...nameless, ...(tmux_session && { tmux_session }) };
 }
 
 /** The peer that a certificate names. */
@@ -76,6 +106,7 @@ function toGuest(
 /** Surfaces and bridges are services of the house, and not listed. */
 function toRegistration(connect: Connect, { display_name, backend, kind }: Guest): Registration {
   const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
+  const { runtime_session_id, pane_id, tmux_socket } = connect;
   const service = kind === "surface" || kind === "bridge";
   const role = service ? "service" : connect.role;
   return {
@@ -86,6 +117,8 @@ function toRegistration(connect: Connect, { display_name, backend, kind }: Guest
     ...(circle && { circle }),
     ...(peer_id && { peer_id }),
     ...(agent_pid && { agent_pid }),
+    ...(runtime_session_id && { runtime_session_id }),
+    ...(pane_id && tmux_socket && { pane_id, tmux_socket }),
     ...(model && { model }),
     ...(metadata && { metadata }),
     ...(service && { provenance: { initiator: "system" } }),

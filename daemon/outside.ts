@@ -13,6 +13,8 @@ import { codexHooks } from "./agents/codex/hooks.ts";
 import { codexHome } from "./agents/codex/threads.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
+import { opencodeAdapter } from "./agents/opencode/opencode.ts";
+import { dataDir } from "./agents/opencode/sessions.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly adapters: readonly Adapter[];
@@ -41,6 +43,7 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
       codexAdapter({ tmuxes, clock, log, codex_home: codexHome(env), env }),
       genericAdapter({ tmuxes, clock, log }),
+      opencodeAdapter({ tmuxes, clock, log, data_dir: dataDir(env) }),
     ],
     hooks: { "claude-code": claudeCodeHooks, codex: codexHooks() },
     sights: sightsOf(tmuxes, ownSocket(env)),

@@ -21,7 +21,7 @@ import type { Line, Session } from "./delivery/ws/session.ts";
 import { upgrade, Wire } from "./delivery/ws/wire.ts";
 import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
-import { greet } from "./greeter.ts";
+import { greet, isPlugin } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
@@ -101,7 +101,11 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
     daemon.ground,
     {
       version: VERSION,
-      authorized: (token) => daemon.gate.holds(token),
+      authorized: (connect) => {
+        if (daemon.gate.holds(connect.auth_token)) return "caller";
+        const hooks = connect.auth_token === daemon.identity.hook_token;
+        return hooks && isPlugin(connect) ? "reporter" : undefined;
+      },
       greet: (connect) => greet(daemon, connect),
       attach: (session) => attach(daemon, session),
       detach: (session) => detach(daemon, session),

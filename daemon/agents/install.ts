@@ -47,7 +47,9 @@ export function applyTextChange(path: string, change: TextChange, options: Chang
   return apply(path, (real, before) => {
     const after = change(before ?? "");
     if (after === (before ?? "")) return before;
-    const isOurs = options.undo && readText(real + BACKUP) === undefined;
+    const backup = readText(real + BACKUP);
+    // What was there before us was nothing, or an older file of ours.
+    const isOurs = options.undo && (backup === undefined || change(backup) === "");
     return isOurs && after === "" ? undefined : after;
   }, options);
 }
@@ -158,6 +160,7 @@ function swap(
   if (after === undefined) {
     if (readText(path) !== before) return false;
     Deno.removeSync(path);
+    if (backup !== undefined) Deno.removeSync(path + BACKUP);
     return true;
   }
   if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);

@@ -24,11 +24,12 @@ import {
   type TextChange,
   Unchangeable,
 } from "./install.ts";
+import * as opencode from "./opencode/setup.ts";
 
-const USAGE = "mesh setup [--agent claude-code|codex] [--dry-run] [--uninstall] [--json]";
+const USAGE = "mesh setup [--agent NAME] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
-/** One file of an agent's, and what we change in it. */
+/** One file of an agent's, and what we change in it: a JSON object, or any text. */
 type Edit =
   | { readonly path: string; readonly put: Change; readonly take: Change }
   | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
@@ -73,7 +74,32 @@ const KNOWN: readonly Known[] = [
       },
     ],
   },
+  {
+    name: "opencode",
+    isInstalled: (env) => isOnPath("opencode", env) || isThere(opencode.configDir(env)),
+    edits: (env, plan) => [
+      {
+        path: join(opencode.configDir(env), "plugin", "mesh.js"),
+        putText: opencode.installPlugin,
+        takeText: opencode.removePlugin,
+      },
+      ...opencodeSettings(env, plan),
+    ],
+  },
 ];
+
+/** opencode reads all of these, one over the other: ours stands in one of those that are there. */
+function opencodeSettings(env: Env, { mesh }: SetupPlan): Edit[] {
+  const folder = opencode.configDir(env);
+  const names = ["opencode.json", "opencode.jsonc"].map((name) => join(folder, name));
+  const there = names.filter(isThere);
+  const settings = there.length > 0 ? there : names.slice(0, 1);
+  return settings.map((path, at) => ({
+    path,
+    putText: (text) => at === 0 ? opencode.installServer(text, mesh) : opencode.removeServer(text),
+    takeText: opencode.removeServer,
+  }));
+}
 
 interface Wishes {
   readonly agent?: string | undefined;
@@ -163,9 +189,9 @@ function setUp({ name, notice, edits }: Known, { dry_run, uninstall }: Wishes, e
   const all = edits(env, { mesh: meshCommand() });
   const apply = (edit: Edit, dry_run: boolean) => {
     const options = { dry_run, undo: uninstall };
-    return "put" in edit
-      ? applyChange(edit.path, uninstall ? edit.take : edit.put, options)
-      : applyTextChange(edit.path, uninstall ? edit.takeText : edit.putText, options);
+    return "putText" in edit
+      ? applyTextChange(edit.path, uninstall ? edit.takeText : edit.putText, options)
+      : applyChange(edit.path, uninstall ? edit.take : edit.put, options);
   };
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");

@@ -65,7 +65,7 @@ export function installed(
   return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
 }
 
-function tell(sentence: string): void {
+export function tell(sentence: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
 }
 

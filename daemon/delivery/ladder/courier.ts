@@ -71,6 +71,11 @@ export class Courier {
     const [message] = ledger.queue(this.#ground.db, peer_id, 1);
     const addressee = message && this.#needs.ladder.addressee(peer_id);
     if (!addressee) return "blocked";
+    // A plugin may have had it already, and drops repeats; no other rung does.
+    if (message.repeatable && message.rung === "websocket") {
+      this.#say(message, "socket_awaited");
+      return "blocked";
+    }
     const parcel = toParcel(message);
     const reasons: string[] = [];
     for (const rung of this.#needs.ladder.rungs(addressee, parcel)) {

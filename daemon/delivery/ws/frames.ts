@@ -9,7 +9,12 @@ import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
-export const Capability = z.enum(["delivery_receipts", "inbox_surface", "thread_steering"]);
+export const Capability = z.enum([
+  "delivery_receipts",
+  "inbox_surface",
+  "thread_steering",
+  "framed_text", // An agent's plugin: each message carries its text as the agent is to read it.
+]);
 
 /** As in a body, a field that may be absent may be null. */
 const withoutNulls = (frame: unknown) =>
@@ -29,6 +34,10 @@ export const Connect = z.preprocess(
     peer_id: z.string().optional(),
     birth_certificate: z.string().optional(),
     agent_pid: z.number().int().positive().optional(),
+    /** The agent's own session: with it a plugin says which conversation it serves. */
+    runtime_session_id: line(255, 1).optional(),
+    pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
+    tmux_socket: line(4096, 1).optional(),
     auth_token: z.string().optional(),
     /** Capabilities that we do not know are a newer client's, and are ignored. */
     capabilities: z.array(z.string()).default([]),
@@ -59,6 +68,7 @@ const Status = z.object({
   type: z.literal("status"),
   status: z.enum(["online", "busy"]),
   turn_state: TurnState.optional(),
+  model: z.string().max(255).optional(),
 });
 
 const ChatTurn = z.object({
@@ -95,6 +105,8 @@ export type Verb = Extract<Inbound, { request_id: string }>;
 
 interface FromPeer {
   delivery_id: string;
+  /** As the agent is to read it (contract 5), for a connection with `framed_text`. */
+  framed?: string;
   from_peer: string;
   from_peer_id: string | null;
 }

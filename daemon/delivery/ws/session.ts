@@ -26,6 +26,8 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
+  /** Whether its messages carry the text as the agent is to read it. */
+  readonly framed: boolean;
   /** The inbox surface, or the bridge, that this connection is; null when it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
 }
@@ -111,10 +113,14 @@ export class Patience {
   }
 }
 
-/** A message as its frame (contract 4). */
-export function toFrame(message: Held): Outbound {
+/** A message as its frame (contract 4); `framed` is its text as an agent reads it. */
+export function toFrame(message: Held, framed?: string): Outbound {
   const { kind, delivery_id, correlation_id, attachments } = message;
-  const from = { from_peer: message.from_peer_name, from_peer_id: message.from_peer_id };
+  const from = {
+    from_peer: message.from_peer_name,
+    from_peer_id: message.from_peer_id,
+    ...(framed !== undefined && { framed }),
+  };
   const also = attachments.length > 0 ? { attachments: toWire(attachments) } : {};
   if (kind === "ack") {
     const { close_reason, outcome, text, traceparent } = message;

@@ -1,6 +1,7 @@
 /** Who is connected over `/ws`, and the flow of the queue to them. Owns every open session. */
 
 import type { Ground } from "kit/ground.ts";
+import { frame } from "../ladder/framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
 import { isOver, type Steps } from "../ledger/steps.ts";
@@ -156,9 +157,11 @@ export class Sockets {
     this.replay(session);
   }
 
-  #frameOf({ identity: { surface } }: Session, message: Held): Outbound {
+  #frameOf({ identity: { surface, framed } }: Session, message: Held): Outbound {
     const { item_id, delivery_id } = message;
-    if (item_id === null || surface === null || surface.bridge) return toFrame(message);
+    if (item_id === null || surface === null || surface.bridge) {
+      return toFrame(message, framed ? frame(message) : undefined);
+    }
     return { type: "inbox_item", delivery_id, ...this.#needs.item(item_id, surface.name) };
   }
 

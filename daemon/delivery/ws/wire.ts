@@ -29,7 +29,8 @@ export interface Proof {
 /** What the wire needs of the house. */
 export interface WireNeeds {
   readonly version: string;
-  authorized(auth_token: string | undefined): boolean;
+  /** What a connection may do: all, report only what its agent saw, or nothing. */
+  authorized(connect: Connect): "caller" | "reporter" | undefined;
   /** Registers the connection's peer, or refuses with a problem. */
   greet(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
   attach(session: Session): void;
@@ -58,6 +59,8 @@ export class Wire {
   readonly #early: string[] = [];
   #greeted: "no" | "greeting" | "yes" = "no";
   #session: Session | undefined;
+  /** It came with the token of hooks, which is good for no verb. */
+  #reports = false;
   #closed = false;
 
   constructor(ground: Ground, needs: WireNeeds, line: Line, proof: Proof) {
@@ -113,6 +116,7 @@ export class Wire {
     if (!session) return;
     const { request_id } = verb;
     try {
+      if (this.#reports) throw new Problem("unauthorized", {});
       const answer = await this.#needs.verb(session, verb);
       await this.#ground.db.durable();
       this.#say({ type: "result", request_id, ...answer });
@@ -151,9 +155,9 @@ export class Wire {
 
   async #greet(connect: Connect): Promise<void> {
     try {
-      if (!this.#proof.authorized && !this.#needs.authorized(connect.auth_token)) {
-        throw new Problem("unauthorized", {});
-      }
+      const as = this.#proof.authorized ? "caller" : this.#needs.authorized(connect);
+      if (as === undefined) throw new Problem("unauthorized", {});
+      this.#reports = as === "reporter";
       const { mesh_session_id, ...identity } = await this.#needs.greet(connect);
       await this.#ground.db.durable();
       if (this.#closed) return;
@@ -200,7 +204,7 @@ export class Wire {
 
 const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
   delivery_ack: (wire, ack) => wire.receipt(ack),
-  status: (wire, { status, turn_state }) => wire.turn({ status, turn_state }),
+  status: (wire, { type: _, ...turn }) => wire.turn(turn),
   chat_turn: (wire, said) => wire.chat(said),
   pong: (wire) => wire.pong(),
   ask: (wire, verb) => void wire.verb(verb),

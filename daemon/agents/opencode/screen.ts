@@ -1,0 +1,60 @@
+/** How opencode shows its composer and its dialogs. Proved with 1.18.33. */
+
+import { DIALOG_PATTERN, plain, type Screen } from "../screens.ts";
+
+/** What a pane is given at most (contract 5). */
+const TEXT_BYTES_MAX = 8_192;
+/** The lower edge of the composer; a dialog has none. */
+const EDGE = /^\s*╹▀{8}/;
+const ROW = /^\s*┃/;
+const PLACEHOLDER = /^Ask anything… "/;
+const DIALOG = new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i");
+/** Behind wide characters a row is shorter than its columns: the panel beside it shows. */
+const GAP = / {8,}/;
+
+/** The composer is a bar of `┃` rows above its edge; its last row names the agent and model. */
+export const opencodeScreen: Screen = {
+  bytes_max: TEXT_BYTES_MAX,
+  newlines: "kept",
+  dialogOpen({ lines }) {
+    const rows = lines.map(plain);
+    const edge = edgeOf(rows);
+    // The transcript may speak of dialogs; an open one takes the composer's place.
+    if ((edge === undefined ? rows : rows.slice(edge)).some((row) => DIALOG.test(row))) return true;
+    return edge === undefined ? undefined : false;
+  },
+  composerEmpty({ lines }) {
+    const text = composerOf(lines);
+    return text === undefined ? undefined : text === "" || PLACEHOLDER.test(text);
+  },
+  holds({ lines }, text) {
+    return visible(composerOf(lines) ?? "") === visible(text);
+  },
+  collapsedPaste({ lines }) {
+    return /^\[Pasted ~?\d+ lines?\]$/.test(composerOf(lines) ?? "");
+  },
+};
+
+function edgeOf(rows: readonly string[]): number | undefined {
+  const at = rows.findLastIndex((row) => EDGE.test(row));
+  return at < 1 ? undefined : at;
+}
+
+/** What stands in the composer; undefined where there is none. */
+function composerOf(lines: readonly string[]): string | undefined {
+  const rows = lines.map(plain);
+  const edge = edgeOf(rows);
+  if (edge === undefined) return undefined;
+  let top = edge;
+  while (top > 0 && ROW.test(rows[top - 1] ?? "")) top--;
+  if (top === edge) return undefined;
+  const bar = rows[edge] ?? "";
+  const [from, to] = [bar.indexOf("╹") + 1, bar.lastIndexOf("▀") + 1];
+  const inside = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
+  return rows.slice(top, edge - 1).map(inside).join("\n").trim();
+}
+
+/** What survives every way of wrapping a text: its visible ASCII. */
+function visible(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, "");
+}

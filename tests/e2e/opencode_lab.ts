@@ -1,0 +1,241 @@
+/** Real opencode offline: the pinned CLI in a pane, a daemon of its own, and an end. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Call, client } from "kit/client.ts";
+import { readBeacon } from "../../cli/daemon_client.ts";
+import { openAsk } from "../../daemon/asks/contract.ts";
+import { getTrace } from "../../daemon/delivery/contract.ts";
+import { readConfig } from "../../daemon/config.ts";
+import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
+import { readTextOrNothing } from "../../daemon/places.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import { cacheDir, denoDir, isRemoved, run, tell, until } from "./lab.ts";
+import type { Rule } from "./model.ts";
+import { ChatModel } from "./wires/opencode.ts";
+
+export const OPENCODE = "1.18.33";
+const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+const START_MS = 60_000;
+
+/** The program, and the package that it would fetch at its first start with a plugin. */
+export function opencode(): { bin: string } | { reason: string } {
+  const dir = join(cacheDir(), `opencode-${OPENCODE}`);
+  const bin = join(dir, "node_modules", ".bin", "opencode");
+  const works = () =>
+    run(bin, ["--version"]).includes(OPENCODE) &&
+    run("ls", [join(kitDir(), "node_modules", "@opencode-ai")]).includes("plugin");
+  if (works()) return { bin };
+  tell(`Installing opencode-ai@${OPENCODE} into ${dir}`);
+  for (const [to, name] of [[dir, "opencode-ai"], [kitDir(), "@opencode-ai/plugin"]] as const) {
+    Deno.mkdirSync(to, { recursive: true });
+    run("npm", ["install", "--prefix", to, "--no-audit", "--no-fund", `${name}@${OPENCODE}`]);
+  }
+  return works() ? { bin } : { reason: `opencode-ai@${OPENCODE} cannot be installed with npm` };
+}
+
+function kitDir(): string {
+  return join(cacheDir(), `opencode-${OPENCODE}`, "home");
+}
+
+/** A home that `mesh setup` was run in, a scripted model, a tmux server, and a daemon. */
+export class OpencodeLab implements AsyncDisposable {
+  readonly dir: string;
+  readonly model: ChatModel;
+  readonly env: Readonly<Record<string, string>>;
+  readonly folder: string;
+  readonly tmux_socket: string;
+  readonly #pids: number[] = [];
+  #daemon: Deno.ChildProcess | undefined;
+
+  constructor(rules: readonly Rule[]) {
+    const installed = opencode();
+    if ("reason" in installed) throw new Error(installed.reason);
+    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.folder = join(this.dir, "api");
+    this.model = new ChatModel(rules);
+    this.tmux_socket = join(this.dir, "tmux");
+    for (const name of ["home", "api", "tmp"]) Deno.mkdirSync(join(this.dir, name));
+    this.env = {
+      HOME: join(this.dir, "home"),
+      TMPDIR: join(this.dir, "tmp"),
+      MESH_STATE: join(this.dir, "state"),
+      DENO_DIR: denoDir(),
+      PATH: `${dirname(installed.bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
+      LANG: "C.UTF-8",
+      SHELL: "/bin/sh",
+      OPENCODE_DISABLE_MODELS_FETCH: "1",
+    };
+    const config_dir = join(this.dir, "home", ".config", "opencode");
+    Deno.mkdirSync(config_dir, { recursive: true });
+    run("cp", ["-r", `${kitDir()}/.`, config_dir]);
+    Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), this.#settings());
+    Deno.mkdirSync(join(this.dir, "home", ".config", "mesh"));
+    Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
+  }
+
+  #settings(): string {
+    const provider = {
+      npm: "@ai-sdk/openai-compatible",
+      name: "scripted",
+      options: { baseURL: this.model.url, apiKey: "dummy" },
+      models: { one: { name: "one" } },
+    };
+    const settings = {
+      autoupdate: false,
+      share: "disabled",
+      model: "scripted/one",
+      small_model: "scripted/one",
+      provider: { scripted: provider },
+      permission: { bash: "ask" },
+    };
+    return `// The user's own.\n${JSON.stringify(settings, null, 2)}\n`;
+  }
+
+  /** Runs one of our own commands to its end. */
+  async setUp(): Promise<void> {
+    const { success } = await this.#mesh("setup", "--agent", "opencode").status;
+    assert(success, "mesh setup");
+  }
+
+  async up(): Promise<void> {
+    this.#daemon = this.#mesh("daemon");
+    await until("the daemon", async () => {
+      const url = readBeacon(this.env)?.url;
+      return url !== undefined && await answers(`${url}/health`);
+    });
+  }
+
+  /** Ends the daemon as a fault would: no goodbye, nothing written. */
+  async crash(): Promise<void> {
+    this.#daemon?.kill("SIGKILL");
+    await this.#daemon?.status;
+    this.#daemon = undefined;
+  }
+
+  get call(): Call {
+    const token = readConfig(this.env, readTextOrNothing)["daemon.auth_token"]?.reveal();
+    const headers = { authorization: `Bearer ${token}` };
+    return client(readBeacon(this.env)?.url ?? "", (request) => fetch(request), headers);
+  }
+
+  async peer() {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find(({ backend }) => backend === "opencode");
+  }
+
+  /** The peer, once its plugin is connected and its turn is this. */
+  connected(turn_state?: TurnState) {
+    return until(`a plugin, ${turn_state ?? "in any turn"}`, async () => {
+      const peer = await this.peer();
+      const fits = turn_state === undefined || peer?.turn_state === turn_state;
+      return peer?.ws_connected && fits ? peer : undefined;
+    }, START_MS);
+  }
+
+  /** Somebody who asks. */
+  async enterWeb(): Promise<void> {
+    const body = { name: "web", path: "/work/web", backend: "sdk" as const, circle: "office" };
+    await this.call(registerPeer, { body });
+  }
+
+  /** Asks opencode; the ask's id. */
+  async ask(text: string): Promise<string> {
+    const body = { from_peer: "web", to_peer: "api-opencode", text };
+    const { correlation_id } = await this.call(openAsk, { body });
+    return correlation_id ?? "";
+  }
+
+  async stages(id: string): Promise<string[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id: id } });
+    return stages.map(({ stage }) => stage);
+  }
+
+  /** Waits until a delivery has come so far. */
+  reached(id: string, stage: string): Promise<string[]> {
+    return until(`${id} to be ${stage}`, async () => {
+      const stages = await this.stages(id);
+      return stages.includes(stage) ? stages : undefined;
+    });
+  }
+
+  /** Starts opencode in a pane of its own, and waits until it takes keys. */
+  async start(...args: readonly string[]): Promise<void> {
+    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), "opencode", ...args];
+    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
+    const command = ["-c", this.folder, "--", "sh", "-c", pane, "sh", ...words];
+    const shown = ["-P", "-F", "#{pane_pid}"];
+    const at = ["-d", "-s", "office", "-x", "160", "-y", "45"];
+    this.#pids.push(Number(this.tmux("new-session", ...at, ...shown, ...command)));
+    await until("the composer", () => this.screen.includes("ctrl+p"), START_MS);
+  }
+
+  /** The process of the last one that was started, and its pane. */
+  get pane(): { readonly pid: number; readonly pane_id: string } {
+    const pane_id = this.tmux("display-message", "-p", "-t", "office", "#{pane_id}");
+    return { pid: this.#pids.at(-1) ?? 0, pane_id };
+  }
+
+  get screen(): string {
+    return this.tmux("capture-pane", "-p", "-t", "office");
+  }
+
+  type(text: string): void {
+    this.tmux("send-keys", "-t", "office", "-l", "--", text);
+  }
+
+  press(...keys: readonly string[]): void {
+    this.tmux("send-keys", "-t", "office", ...keys);
+  }
+
+  /** Types a prompt, sees it in the composer, and submits it. */
+  async say(prompt: string): Promise<void> {
+    this.type(prompt);
+    await until("the prompt in the composer", () => this.screen.includes(prompt));
+    this.press("Enter");
+  }
+
+  tmux(...args: readonly string[]): string {
+    const { success, stdout, stderr } = new Deno.Command("tmux", {
+      args: ["-u", "-S", this.tmux_socket, "-f", "/dev/null", ...args],
+      env: { TMUX: "" },
+    }).outputSync();
+    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
+    return new TextDecoder().decode(stdout).trimEnd();
+  }
+
+  /** Ends the pane and what runs in it, and waits for it. */
+  async endAgents(): Promise<void> {
+    run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
+    await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
+  }
+
+  #mesh(...words: string[]): Deno.ChildProcess {
+    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
+    return new Deno.Command("sh", {
+      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
+      env: { ...this.env },
+      clearEnv: true,
+      stdin: "null",
+      stdout: "null",
+    }).spawn();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endAgents();
+    await this.crash();
+    await this.model[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url);
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+/** Real opencode without its plugin: typed into when it is safe, and left alone when it is not. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/clock.ts";
+import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
+import { paneRung } from "../../daemon/agents/pane.ts";
+import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
+import { startOf } from "../../daemon/processes.ts";
+import { Tmuxes } from "../../daemon/tmux.ts";
+import { silent } from "../daemon/terminal.ts";
+import { until, withLab } from "./lab.ts";
+import type { Rule } from "./model.ts";
+import { opencode, OpencodeLab } from "./opencode_lab.ts";
+
+const RULES: readonly Rule[] = [
+  {
+    match: /^Touch it/,
+    steps: [
+      { tool: "bash", args: { command: "touch ./touched", description: "Touches" } },
+      { say: "Touched" },
+    ],
+  },
+];
+
+function parcel(id: string, text: string): Parcel {
+  const framed = `[mesh] <peer-message type="notify" id="${id}" from="@web">${text}</peer-message>`;
+  return { delivery_id: id, proof_id: id, kind: "notify", human: false, framed };
+}
+
+function addressee({ tmux_socket, pane: { pid, pane_id } }: OpencodeLab): Addressee {
+  return {
+    peer_id: "peer-1",
+    backend: "opencode",
+    tmux_socket,
+    pane_id,
+    agent_pid: pid,
+    agent_started: startOf(pid) ?? null,
+    runtime_session_id: null,
+    turn_state: null,
+    metadata: {},
+  };
+}
+
+withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
+  await using lab = new OpencodeLab(RULES);
+  await lab.start();
+  const ground = { clock: systemClock, log: silent };
+  await using tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: lab.dir });
+  const rung = paneRung({ ...ground, tmuxes, screen: opencodeScreen });
+  const peer = addressee(lab);
+  const refusal = async () => {
+    const ready = await rung.check(peer, parcel("notif-000000000000", "x"));
+    return ready.ready ? undefined : ready.reason;
+  };
+  await until("an empty composer", async () => await refusal() === undefined);
+  await systemClock.sleep(5_000); // What is pasted before is lost.
+
+  const messages = [
+    parcel("notif-aaaaaaaaaaaa", "one line"),
+    parcel("notif-bbbbbbbbbbbb", `many lines\n${"of a text\n".repeat(40)}and an end`),
+  ];
+  for (const message of messages) {
+    assert.deepEqual(await rung.deliver(peer, message), { state: "sent" });
+    await until(message.proof_id, () => lab.model.timesSaid(message.proof_id) === 1);
+    await until("an empty composer", async () => await refusal() === undefined);
+  }
+
+  lab.type("a half-typed thought");
+  await until("the draft", () => lab.screen.includes("half-typed"));
+  assert.equal(await refusal(), "draft_present");
+  lab.press("C-u");
+  await until("an empty composer", async () => await refusal() === undefined);
+
+  await lab.say("Touch it, please");
+  await until("the dialog", () => lab.screen.includes("Allow once"));
+  assert.equal(await refusal(), "dialog_open");
+  assert.deepEqual(await rung.deliver(peer, parcel("notif-cccccccccccc", "no")), {
+    state: "refused",
+    reason: "dialog_open",
+  });
+  assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
+}, opencode);

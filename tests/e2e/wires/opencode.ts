@@ -1,0 +1,146 @@
+/** The scripted model behind OpenAI's Chat Completions interface, as opencode speaks it. */
+
+import { z } from "zod";
+import type { Rule, Step } from "../model.ts";
+
+const PIECE_CHARS = 40;
+const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+
+const Part = z.looseObject({ text: z.string().default("") });
+const Content = z.union([z.string(), z.array(Part)]).nullish();
+const Body = z.looseObject({
+  model: z.string().default("scripted"),
+  messages: z.array(z.looseObject({ role: z.string(), content: Content })).default([]),
+  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string() }) })).default([]),
+});
+type Body = z.infer<typeof Body>;
+
+/** One request of a turn, as far as a test asks about it. */
+export interface Turn {
+  /** All that the user, or a peer, has said, in its order. */
+  readonly said: readonly string[];
+  /** Results of the tools that were called since the last of it. */
+  readonly results: readonly string[];
+  readonly tools: readonly string[];
+}
+
+type Call = { readonly name: string; readonly args: unknown };
+
+export class ChatModel implements AsyncDisposable {
+  readonly turns: Turn[] = [];
+  readonly #rules: readonly Rule[];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  #gate: PromiseWithResolvers<void> | undefined;
+  #ids = 0;
+
+  /** Listens on a free port of the loopback interface. */
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules;
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => this.#serve(request));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}/v1`;
+  }
+
+  /** From now on answers wait, and the agent is busy, until they are let go. */
+  hold(): { release(): void } {
+    const gate = this.#gate = Promise.withResolvers<void>();
+    return { release: () => gate.resolve() };
+  }
+
+  /** How often the newest transcript holds this text. */
+  timesSaid(text: string): number {
+    return this.turns.at(-1)?.said.filter((one) => one.includes(text)).length ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#gate?.resolve();
+    await this.#server.shutdown();
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (!pathname.endsWith("/chat/completions")) return Response.json({ data: [] });
+    const body = Body.parse(await request.json());
+    if (body.tools.length === 0) return this.#answer(body, "A title");
+    const turn = turnOf(body);
+    this.turns.push(turn);
+    await this.#gate?.promise;
+    const { text, call } = this.#next(turn);
+    return this.#answer(body, text, call);
+  }
+
+  /** The first step that is not done yet: a tool's result tells that it was called. */
+  #next({ said, results, tools }: Turn): { text: string; call?: Call } {
+    const prompt = said.at(-1) ?? "";
+    const rule = this.#rules.find(({ match }) => match.test(prompt));
+    const captures = rule?.match.exec(prompt) ?? [];
+    const fill = (text: string) => text.replace(/\$(\d)/g, (_, at) => captures[Number(at)] ?? "");
+    let done = results.length;
+    for (const step of rule?.steps ?? []) {
+      if (isTool(step) && done-- <= 0) return { text: "", call: callOf(step, tools, fill) };
+      if ("say" in step && done <= 0) {
+        return { text: fill(step.say).replaceAll("${result}", results.at(-1) ?? "") };
+      }
+    }
+    return { text: `ECHO ${prompt.length}` };
+  }
+
+  #answer({ model }: Body, text: string, call?: Call): Response {
+    const id = `chatcmpl-${++this.#ids}`;
+    const chunk = (delta: unknown, finish_reason: string | null = null, more = {}) => {
+      const choices = [{ index: 0, delta, finish_reason }];
+      const json = { id, object: "chat.completion.chunk", created: 1, model, choices, ...more };
+      return `data: ${JSON.stringify(json)}\n\n`;
+    };
+    const pieces = text.match(new RegExp(`[^]{1,${PIECE_CHARS}}`, "g")) ?? [];
+    const tool = call && {
+      index: 0,
+      id: `call_${this.#ids}`,
+      type: "function",
+      function: { name: call.name, arguments: JSON.stringify(call.args) },
+    };
+    const events = [
+      chunk({ role: "assistant", content: "" }),
+      ...pieces.map((content) => chunk({ content })),
+      ...(tool ? [chunk({ tool_calls: [tool] })] : []),
+      chunk({}, tool ? "tool_calls" : "stop", { usage: USAGE }),
+      "data: [DONE]\n\n",
+    ];
+    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+  }
+}
+
+function turnOf({ messages, tools }: Body): Turn {
+  const said: string[] = [];
+  let results: string[] = [];
+  for (const { role, content } of messages) {
+    const text = typeof content === "string"
+      ? content
+      : (content ?? []).map((part) => part.text).join("\n");
+    if (role === "tool") results.push(text);
+    if (role !== "user") continue;
+    said.push(text);
+    results = [];
+  }
+  return { said, results, tools: tools.map((tool) => tool.function.name) };
+}
+
+function isTool(step: Step): step is Extract<Step, { tool: string }> {
+  return "tool" in step;
+}
+
+/** A tool by its full name, or by its end: `ack` is `mesh_ack`. */
+function callOf(
+  { tool, args = {} }: Extract<Step, { tool: string }>,
+  tools: readonly string[],
+  fill: (text: string) => string,
+): Call {
+  const name = tools.find((one) => one === tool) ?? tools.find((one) => one.endsWith(`_${tool}`));
+  const filled = Object.entries(args).map(([key, value]) => {
+    return [key, typeof value === "string" ? fill(value) : value];
+  });
+  return { name: name ?? tool, args: Object.fromEntries(filled) };
+}
