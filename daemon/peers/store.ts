@@ -97,7 +97,7 @@ export function unseen(db: Database): StoredPeer[] {
     `select * from peers
      where status = 'offline' and dropped_at is null and closed = 0
        and agent_pid is null and runtime_session_id is not null
-       and offline_reason in ('daemon_restart', 'agent_exited')`,
+       and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
   );
 }
 

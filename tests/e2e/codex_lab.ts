@@ -37,6 +37,10 @@ export class CodexLab implements AsyncDisposable {
     Deno.mkdirSync(cacheDir(), { recursive: true });
     // Not in a folder for temporary files: Codex refuses to keep its helpers there.
     this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    // The server keeps its sockets in a folder that no setting moves; here it is the test's own.
+    const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
+    Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
+    run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
     this.model = new Model(rules);
     this.#wire = new ResponsesWire(this.model);
     for (

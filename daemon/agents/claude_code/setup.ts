@@ -18,21 +18,26 @@ export interface SetupPlan {
 export interface HookKind {
   readonly agent: string;
   readonly events: readonly string[];
+  readonly seconds_max: number;
 }
 
-const CLAUDE_CODE: HookKind = { agent: "claude-code", events: EVENTS };
+const CLAUDE_CODE: HookKind = {
+  agent: "claude-code",
+  events: EVENTS,
+  seconds_max: HOOK_SECONDS_MAX,
+};
 
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
 export function installHooks(
   settings: JsonObject,
   plan: SetupPlan,
-  { agent, events } = CLAUDE_CODE,
+  kind = CLAUDE_CODE,
 ): JsonObject {
   const hooks = { ...objectAt(settings, "hooks") };
-  for (const event of events) {
+  for (const event of kind.events) {
     const groups = listAt(hooks, event, "hooks.");
-    const ours = groupFor(agent, event, plan);
-    const kept = groups.flatMap((group) => withoutOurs(group, agent));
+    const ours = groupFor(kind, event, plan);
+    const kept = groups.flatMap((group) => withoutOurs(group, kind.agent));
     const isThere = groups.some((group) => same(group, ours)) && kept.length === groups.length - 1;
     hooks[event] = isThere ? groups : [...kept, ours];
   }
@@ -76,9 +81,9 @@ function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObje
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
 }
 
-function groupFor(agent: string, event: string, { mesh }: SetupPlan): JsonObject {
-  const command = [...mesh, "hook", agent, event].map(quoted).join(" ");
-  return { hooks: [{ type: "command", command, timeout: HOOK_SECONDS_MAX }] };
+function groupFor({ agent, seconds_max }: HookKind, event: string, plan: SetupPlan): JsonObject {
+  const command = [...plan.mesh, "hook", agent, event].map(quoted).join(" ");
+  return { hooks: [{ type: "command", command, timeout: seconds_max }] };
 }
 
 /** The group as it is, what others have in it, or nothing when it was all ours. */

@@ -5,7 +5,7 @@ import { parse, TomlError } from "smol-toml";
 import { type HookKind, installHooks, removeHooks, type SetupPlan } from "../claude_code/setup.ts";
 import { type JsonObject, Unchangeable } from "../install.ts";
 
-/** `SessionEnd` comes only from a session in a process of its own. No event for each tool call. */
+/** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
 const HOOKS: HookKind = {
   agent: "codex",
   events: [
@@ -16,6 +16,8 @@ const HOOKS: HookKind = {
     "Stop",
     "SessionEnd",
   ],
+  // Codex warns of more for some of them; `mesh hook` takes 1.5 s at most.
+  seconds_max: 3,
 };
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";
