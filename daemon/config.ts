@@ -53,6 +53,7 @@ export const SETTINGS = {
   "routing.min_confidence":           part                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
+  "approvals.gated_tools":           words                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),

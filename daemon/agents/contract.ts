@@ -64,6 +64,11 @@ export interface Sighting {
   readonly source: string;
 }
 
+/** The arguments that take a session up again, once its own file was found; or why they cannot. */
+export type Resume =
+  | { readonly ok: true; readonly args: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
+
 /** One kind of agent. One folder each; `agents.ts` lists them. */
 export interface Adapter {
   readonly backend: Backend;
@@ -73,6 +78,8 @@ export interface Adapter {
   transport(peer: Addressee): Rung["name"] | "none";
   /** What can be observed now; undefined when nothing can. */
   sight(peer: Addressee): Promise<Sighting | undefined>;
+  /** How to take a session up again, checked against what is on disk; absent where no way is. */
+  resume?(session: { readonly runtime_session_id: string; readonly path: string }): Promise<Resume>;
 }
 
 /** What a hook saw, in words that all agents share. */
@@ -90,6 +97,15 @@ export interface HookReport {
   readonly end_reason?: string | undefined;
   /** How the session began, in the agent's own word. */
   readonly source?: string | undefined;
+  /** A tool that the agent asks its user about; only where its hook may answer for the user. */
+  readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
+}
+
+/** What the agent is told of a tool that it asked its user about. */
+export interface Decision {
+  readonly behavior: "allow" | "deny";
+  /** Why, for the model to read. */
+  readonly message: string;
 }
 
 /** How one kind of agent speaks in its hooks. */
@@ -97,6 +113,8 @@ export interface HookReader {
   read(payload: unknown): HookReport;
   /** What the hook prints; `context` is what the agent is to read, null for nothing. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
+  /** What the hook prints for a tool that was decided on; where `read` tells of permissions. */
+  decided?(decision: Decision): Record<string, unknown>;
   /** Whether an answer to this event can carry a context. */
   takesContext(event: string): boolean;
 }

@@ -3,9 +3,18 @@
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
 /** Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down. */
-const EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "Notification", "SessionEnd"] as const;
+const EVENTS = [
+  "SessionStart",
+  "UserPromptSubmit",
+  "Stop",
+  "Notification",
+  "PermissionRequest",
+  "SessionEnd",
+] as const;
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
 const HOOK_SECONDS_MAX = 5;
+/** A gated tool is held as long as the human may think: an hour at most (contract 8). */
+const HELD_SECONDS_MAX = 3_660;
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";
 
@@ -66,7 +75,8 @@ function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObje
 
 function groupFor(event: string, { mesh }: SetupPlan): JsonObject {
   const command = [...mesh, "hook", "claude-code", event].map(quoted).join(" ");
-  return { hooks: [{ type: "command", command, timeout: HOOK_SECONDS_MAX }] };
+  const timeout = event === "PermissionRequest" ? HELD_SECONDS_MAX : HOOK_SECONDS_MAX;
+  return { hooks: [{ type: "command", command, timeout }] };
 }
 
 /** The group as it is, what others have in it, or nothing when it was all ours. */
