@@ -7,6 +7,9 @@ import { Tmuxes } from "./tmux.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
 import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
+import { geminiAdapter } from "./agents/gemini/gemini.ts";
+import { geminiHooks } from "./agents/gemini/hooks.ts";
+import { configDir as geminiDir } from "./agents/gemini/sessions.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
@@ -32,9 +35,10 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
   return {
     adapters: [
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
+      geminiAdapter({ tmuxes, clock, log, config_dir: geminiDir(env) }),
       genericAdapter({ tmuxes, clock, log }),
     ],
-    hooks: { "claude-code": claudeCodeHooks },
+    hooks: { "claude-code": claudeCodeHooks, gemini: geminiHooks },
     async sessionOf(tmux_socket, pane_id) {
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;

@@ -26,12 +26,20 @@ async function handOn([agent, event]: readonly string[], env: Env): Promise<stri
   // First, whatever follows: the agent is not to write into a pipe that nobody reads.
   const began = systemClock.now();
   const input = new Response(Deno.stdin.readable).arrayBuffer();
-  const body = new Uint8Array(await within(TOTAL_MS_MAX, input));
+  const body = slim(event, new Uint8Array(await within(TOTAL_MS_MAX, input)));
   const daemon = daemonNotice(env);
   if (daemon === undefined) return undefined;
   const held_ms = event === HELD_EVENT ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
   return await within(held_ms + left_ms, ask(new URL(daemon.url), { agent, body, env }));
+}
+
+/** Before a model's turn an agent hands over all that was ever said; the model's name is enough. */
+function slim(event: string | undefined, body: Uint8Array): Uint8Array {
+  if (event !== "BeforeModel") return body;
+  const { llm_request, ...payload } = JSON.parse(new TextDecoder().decode(body));
+  const named = { ...payload, llm_request: { model: llm_request?.model } };
+  return new TextEncoder().encode(JSON.stringify(named));
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
@@ -57,7 +65,7 @@ async function ask(url: URL, { agent, body, env }: Asked): Promise<string | unde
   const connection = await connect(url);
   if (!connection) return undefined;
   try {
-    await writeAll(connection, requestOf(`/hooks/${agent}`, { host: url.host, body, env }));
+    await writeAll(connection, requestOf({ agent, host: url.host, body, env }));
     return read(await new Response(connection.readable).text());
   } finally {
     close(connection);
@@ -68,17 +76,14 @@ async function ask(url: URL, { agent, body, env }: Asked): Promise<string | unde
  * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
  * agent, and hand them the prompt.
  */
-function requestOf(
-  path: string,
-  { host, body, env }: { host: string; body: Uint8Array; env: Env },
-): Uint8Array {
+function requestOf({ agent, host, body, env }: Asked & { host: string }): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
     "Host": host,
     "Content-Type": "application/json",
     "Content-Length": String(body.length),
     ...(token && { "Authorization": `Bearer ${token}` }),
-    "X-Mesh-Agent-Pid": env["CLAUDE_PID"],
+    "X-Mesh-Agent-Pid": agent === "claude-code" ? env["CLAUDE_PID"] : env["MESH_AGENT_PID"],
     "X-Mesh-Pane": env["TMUX_PANE"],
     "X-Mesh-Tmux": env["TMUX"],
   };
@@ -86,7 +91,7 @@ function requestOf(
     // A header is one line of ASCII.
     .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
     .map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
+  const head = new TextEncoder().encode(`POST /hooks/${agent} HTTP/1.0\r\n${lines.join("")}\r\n`);
   const whole = new Uint8Array(head.length + body.length);
   whole.set(head);
   whole.set(body, head.length);

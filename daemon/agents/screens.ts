@@ -25,7 +25,7 @@ export interface Screen {
 }
 
 /** What an agent's pane is given at most (contract 5). */
-const TEXT_BYTES_MAX = 8_192;
+export const TEXT_BYTES_MAX = 8_192;
 /** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
 const LINE_BYTES_MAX = 3_500;
 
@@ -118,7 +118,7 @@ export function dialogRow({ lines }: View): number {
   return lines.findIndex((row) => DIALOG.test(plain(row))) + 1;
 }
 
-function looksLikeDialog(rows: readonly string[]): boolean {
+export function looksLikeDialog(rows: readonly string[]): boolean {
   return rows.some((row) => DIALOG.test(row) || CHOICE.test(row));
 }
 
@@ -184,6 +184,6 @@ function restyled(style: Style, codes: readonly string[]): Style {
  * What survives every way of wrapping, indenting and boxing a text: its visible ASCII. Other
  * characters are left out, because terminals disagree on how to keep them.
  */
-function visible(text: string): string {
+export function visible(text: string): string {
   return text.replace(/[^\x21-\x7e]/g, "");
 }

@@ -14,9 +14,11 @@ import {
   removeMcp,
   type SetupPlan,
 } from "./claude_code/setup.ts";
+import { configDir as geminiDir } from "./gemini/sessions.ts";
+import { install as installGemini, remove as removeGemini } from "./gemini/setup.ts";
 import { applyChange, type Change, Unchangeable } from "./install.ts";
 
-const USAGE = "mesh setup [--agent claude-code] [--dry-run] [--uninstall] [--json]";
+const USAGE = "mesh setup [--agent claude-code|gemini] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
 /** One file of an agent's, and what we change in it. */
@@ -45,6 +47,15 @@ const KNOWN: readonly Known[] = [
       },
       { path: claudeJson(env), put: (json) => installMcp(json, plan), take: removeMcp },
     ],
+  },
+  {
+    name: "gemini",
+    isInstalled: (env) => isOnPath("gemini", env) || isThere(geminiDir(env)),
+    edits: (env, plan) => [{
+      path: join(geminiDir(env), "settings.json"),
+      put: (settings) => installGemini(settings, plan),
+      take: removeGemini,
+    }],
   },
 ];
 
@@ -158,7 +169,7 @@ function sentences({ agent, differences }: Done, { dry_run, uninstall }: Wishes)
 function next(uninstall: boolean): string {
   return uninstall
     ? "Next: restart the sessions that are open; they have read the old settings."
-    : "Next: `mesh up`, then start Claude Code, and see it in `mesh peers`. Sessions that are " +
+    : "Next: `mesh up`, then start the agent, and see it in `mesh peers`. Sessions that are " +
       "open must be restarted.";
 }
 

@@ -92,6 +92,17 @@ withLab(import.meta.url, "a gated tool that the human denies elsewhere does not 
   await house.call(replyInboxItem, { params: { id: item_id }, body: said });
   await until("the model hears why", () => {
     return house.lab.model.requests.some(({ results }) => results.join().includes("Use the trash"));
+  }).catch((e) => {
+    Deno.writeTextFileSync(
+      "/tmp/p4e-dbg.txt",
+      claude.screen +
+        JSON.stringify(
+          house.lab.model.requests.map(({ raw, ...r }) => [r, raw.slice(-1500)]),
+          null,
+          1,
+        ),
+    );
+    throw e;
   });
   await until("the end of the turn", () => claude.isIdle);
   assert.equal(house.written, undefined);

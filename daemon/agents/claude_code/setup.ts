@@ -68,7 +68,7 @@ export function removeMcp(claude_json: JsonObject): JsonObject {
 }
 
 /** An object with a member set; without it where nothing is left inside. */
-function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
+export function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
   if (Object.keys(value).length > 0) return { ...whole, [key]: value };
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
 }
@@ -98,23 +98,23 @@ function isOurServer(server: Json): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
 
-function objectAt(whole: JsonObject, key: string): JsonObject {
+export function objectAt(whole: JsonObject, key: string): JsonObject {
   const value = whole[key] ?? {};
   if (!isObject(value)) throw new Unchangeable(`"${key}" is not an object`);
   return value;
 }
 
-function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
+export function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
   const value = whole[key] ?? [];
   if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
   return value;
 }
 
-function same(left: Json, right: Json): boolean {
+export function same(left: Json, right: Json): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
 /** One word for `sh`. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
