@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { client } from "kit/client.ts";
 import { readBeacon } from "../../cli/daemon_client.ts";
 import { getAsk } from "../../daemon/asks/contract.ts";
+import { answerAsk } from "../../daemon/asks/questions/contract.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
@@ -87,22 +88,11 @@ withLab(import.meta.url, "a gated tool runs once the human has allowed it elsewh
 withLab(import.meta.url, "a gated tool that the human denies elsewhere does not run", async () => {
   await using house = new House();
   const claude = await house.start();
-  const { item_id } = await house.asked(claude);
+  const { correlation_id } = await house.asked(claude);
   const said = { option_id: "deny", message: "Use the trash" };
-  await house.call(replyInboxItem, { params: { id: item_id }, body: said });
+  await house.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...said } });
   await until("the model hears why", () => {
     return house.lab.model.requests.some(({ results }) => results.join().includes("Use the trash"));
-  }).catch((e) => {
-    Deno.writeTextFileSync(
-      "/tmp/p4e-dbg.txt",
-      claude.screen +
-        JSON.stringify(
-          house.lab.model.requests.map(({ raw, ...r }) => [r, raw.slice(-1500)]),
-          null,
-          1,
-        ),
-    );
-    throw e;
   });
   await until("the end of the turn", () => claude.isIdle);
   assert.equal(house.written, undefined);

@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 25;
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 /** Where agents are kept between runs, so that they are downloaded once. */
-function cacheDir(): string {
+export function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");
 }
@@ -114,7 +114,7 @@ function missingNow(): string | undefined {
 }
 
 /** What a program prints; nothing when it is not there, or fails. */
-function run(program: string, args: readonly string[]): string {
+export function run(program: string, args: readonly string[]): string {
   try {
     const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
       .outputSync();
