@@ -136,6 +136,17 @@ Deno.test("a dialog that was answered in the pane takes the question back at the
   }
 });
 
+Deno.test("a session has a bounded number of questions open; its dialogs are enough for more", async () => {
+  await using w = gated();
+  const lines = [];
+  for (let count = 0; count < 21; count++) lines.push(await request(w));
+  assert.deepEqual(lines.filter(({ done }) => done).length, 1);
+  assert.deepEqual(await lines[20]?.answer, { status: 200 });
+  await hook(w, "Stop", { stop_hook_active: false });
+  await Promise.all(lines.map(({ answer }) => answer));
+  assert.equal((await request(w)).done, false);
+});
+
 Deno.test("one session's next hook leaves another's question open", async () => {
   await using w = gated();
   const line = await request(w);

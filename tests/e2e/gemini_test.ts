@@ -107,11 +107,19 @@ class Office implements AsyncDisposable {
 
   /** The answer, once there is one; and the stages that lead to it. */
   async answer(id: string) {
-    const reply = await until("the answer", async () => {
-      return (await this.call(getAsk, { params: { id } })).reply;
+    const { reply, responder } = await until("the answer", async () => {
+      const ask = await this.call(getAsk, { params: { id } });
+      return ask.state === "closed" && ask;
     });
     const { stages } = await this.call(getTrace, { params: { trace_id: id } });
-    return { reply, stages: stages.map(({ stage }) => stage) };
+    return { reply, responder, stages: stages.map(({ stage }) => stage) };
+  }
+
+  async turn(turn_state: string): Promise<void> {
+    await until(`to be ${turn_state}`, async () => {
+      const { peers } = await this.call(listPeers, { query: {} });
+      return peers.some((peer) => peer.backend === "gemini" && peer.turn_state === turn_state);
+    });
   }
 
   async waits(id: string, reason: string): Promise<void> {
@@ -145,8 +153,9 @@ function withGemini(name: string, test: (office: Office) => Promise<void>): void
 withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", async (office) => {
   const peer = await office.start();
   assert.equal(peer.transport, "pane");
-  const { reply, stages } = await office.answer(await office.ask(peer.peer_id, "Which port?"));
-  assert.equal(reply, "Port 8080");
+  const id = await office.ask(peer.peer_id, "Which port?");
+  const { reply, responder, stages } = await office.answer(id);
+  assert.deepEqual([reply, responder], ["Port 8080", peer.name]);
   for (const stage of ["attempting", "sent", "seen"] as const) {
     assert(stages.includes(stage), stage);
   }
@@ -163,11 +172,18 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (office) =
   assert(office.screen.includes("> half a thought"));
   office.type("C-u");
   assert.equal((await office.answer(first)).reply, "Port 8080");
+  await until("the end of the turn", () => office.screen.includes("DONE 1"));
   const file = `${office.path}/made.txt`;
-  office.type("-l", `@@TOOL run_shell_command {"command":"touch ${file}"}`);
-  await until("the prompt", () => office.screen.includes(`touch ${file}"}`));
-  office.type("Enter");
-  await until("the dialog", () => office.screen.includes("Allow execution of"));
+  for (const mark of ["one", "two"]) {
+    office.type("-l", `${mark} @@TOOL run_shell_command {"command":"touch ${file}"}`);
+    await until("the prompt", () => office.screen.includes(`> ${mark} `));
+    office.type("Enter");
+    await until("the dialog", () => office.screen.includes("Allow execution of"));
+    await office.turn("awaiting_input");
+    if (mark === "two") break;
+    office.type("Escape"); // No hook tells of this.
+    await office.turn("idle");
+  }
   const second = await office.ask(peer.peer_id, "Which host?");
   await office.waits(second, "dialog_open");
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);

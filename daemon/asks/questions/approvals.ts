@@ -11,6 +11,8 @@ const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }]
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
+/** Questions that one session may have open; for what is beyond, its own dialogs are enough. */
+const HELD_MAX = 20;
 
 export interface ApprovalsOptions {
   /** Names of tools; `*` stands for any characters, e.g. `mcp__*`. None: nothing is gated. */
@@ -60,6 +62,7 @@ export class Approvals {
   async decide(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
     const { ending } = this.#needs;
     if (ending.aborted || signal.aborted) return undefined;
+    if ((this.#held.get(request.session_id)?.size ?? 0) >= HELD_MAX) return undefined;
     const over = this.#begin(request.session_id);
     try {
       const gone = AbortSignal.any([signal, over.signal]);

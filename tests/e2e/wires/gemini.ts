@@ -90,7 +90,7 @@ function callOf({ prompt }: Turn, names: readonly string[]): Call | undefined {
   const [, tool, json] = /@@TOOL (\S+) (\{.*\})/.exec(prompt) ?? [];
   if (tool && json) return { name: tool, args: JSON.parse(json) };
   const [, correlation_id] = /<peer-message type="ask" id="(ask-[0-9a-f]+)"/.exec(prompt) ?? [];
-  const name = names.find((name) => name.endsWith("_ack"));
+  const name = names.find((name) => name === "mcp_mesh_ack");
   return correlation_id && name
     ? { name, args: { correlation_id, message: "Port 8080" } }
     : undefined;
