@@ -7,13 +7,19 @@ import { type PaneOptions, paneRung } from "../pane.ts";
 import { geminiScreen, turnShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 
+/**
+ * For 40 ms after a paste Enter is a line break (0.61.0). That time ends with a screen drawn anew,
+ * which took longer than the 300 ms that are enough elsewhere, on a machine under load.
+ */
+const SETTLE_MS = 1_000;
+
 export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
   /** Gemini CLI's configuration folder, e.g. `~/.gemini`. */
   readonly config_dir: string;
 }
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
-  const pane = paneRung({ ...options, screen: geminiScreen });
+  const pane = paneRung({ settle_ms: SETTLE_MS, ...options, screen: geminiScreen });
   return {
     backend: "gemini",
     rungs: () => [pane],
