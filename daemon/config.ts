@@ -71,6 +71,7 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              words                                                  .default([]),
   "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
+  "approvals.gated_tools":           words                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),

@@ -75,7 +75,10 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
   const notice = join(state, "daemon.json");
   const started_at = new Date(clock.now()).toISOString();
-  writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at }));
+  const approvals = config["approvals.gated_tools"].length > 0
+    ? { approval_seconds: config["approvals.timeout_seconds"] }
+    : {};
+  writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at, ...approvals }));
   log.info("The daemon listens", { url, state, pid: Deno.pid });
   const beating = daemon.run();
   const signal = await told;

@@ -11,6 +11,9 @@ import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
 import { codexAdapter } from "./agents/codex/codex.ts";
 import { codexHooks } from "./agents/codex/hooks.ts";
 import { codexHome } from "./agents/codex/threads.ts";
+import { geminiAdapter } from "./agents/gemini/gemini.ts";
+import { geminiHooks } from "./agents/gemini/hooks.ts";
+import { configDir as geminiDir } from "./agents/gemini/sessions.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
 import { opencodeAdapter } from "./agents/opencode/opencode.ts";
@@ -42,10 +45,11 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
     adapters: [
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
       codexAdapter({ tmuxes, clock, log, codex_home: codexHome(env), env }),
+      geminiAdapter({ tmuxes, clock, log, config_dir: geminiDir(env) }),
       genericAdapter({ tmuxes, clock, log }),
       opencodeAdapter({ tmuxes, clock, log, data_dir: dataDir(env) }),
     ],
-    hooks: { "claude-code": claudeCodeHooks, codex: codexHooks() },
+    hooks: { "claude-code": claudeCodeHooks, codex: codexHooks(), gemini: geminiHooks },
     sights: sightsOf(tmuxes, ownSocket(env)),
     terminals: new Panes({ tmuxes, log, env }),
     async sessionOf(tmux_socket, pane_id) {

@@ -5,6 +5,7 @@ import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
+import { Approvals } from "./asks/questions/approvals.ts";
 import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
@@ -300,6 +301,19 @@ export function openAgents(house: Daemon): Agents {
     },
     delivery: house.delivery,
     parcel: toParcel,
+    approvals: openApprovals(house),
+  });
+}
+
+function openApprovals({ ground, config, questions, ending }: Daemon): Approvals {
+  const options = {
+    gated_tools: config["approvals.gated_tools"],
+    timeout_seconds: config["approvals.timeout_seconds"],
+  };
+  return new Approvals(ground, options, {
+    askBlocking: (body, line) => questions.askBlocking(body, line),
+    nameOf: (peer_id) => peerRows.address(ground.db, peer_id)?.name ?? peer_id,
+    ending,
   });
 }
 

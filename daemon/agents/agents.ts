@@ -14,7 +14,9 @@ import type {
   Adapter,
   Addressee,
   CallSigns,
+  Decision,
   HookFacts,
+  HookReader,
   HookReport,
   Hooks,
   Parcel,
@@ -62,7 +64,22 @@ export interface AgentsNeeds {
     settle(delivery_ids: readonly string[], status: "seen"): void;
   };
   parcel(message: Held): Pick<Parcel, "framed" | "proof_id">;
+  /** Tools that run only once the human allows it. */
+  readonly approvals: {
+    gates(tool: string): boolean;
+    /** Undefined when nobody decided: the agent's own dialog stays. */
+    decide(
+      request: { peer_id: string; session_id: string; tool: string; input: unknown },
+      signal: AbortSignal,
+    ): Promise<Decision | undefined>;
+    wentOn(session_id: string): void;
+  };
 }
+
+/** What the hook is answered, made once all is on the disk; `signal` is the caller's patience. */
+export type HookAnswer = (
+  signal: AbortSignal,
+) => Record<string, unknown> | Promise<Record<string, unknown>>;
 
 export class Agents {
   readonly #ground: Ground;
@@ -150,7 +167,7 @@ export class Agents {
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
-  hook(agent: string, payload: unknown, facts: HookFacts): () => Record<string, unknown> {
+  hook(agent: string, payload: unknown, facts: HookFacts): HookAnswer {
     const { db } = this.#ground;
     const backend = Backend.safeParse(agent).data;
     const reader = backend && this.#needs.hooks[backend];
@@ -158,6 +175,7 @@ export class Agents {
     const report = reader.read(payload);
     return db.transact(() => {
       const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
+      if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;
         this.#needs.peers.offline(peer_id, {
@@ -176,8 +194,22 @@ export class Agents {
       const context = reader.takesContext(report.event)
         ? this.#context(peer_id, report.session_id)
         : null;
-      return () => reader.answer(payload, context);
+      return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+  }
+
+  /** The answer to a tool that is gated; undefined for all that is not the human's to decide. */
+  #permission(
+    reader: HookReader,
+    peer_id: string,
+    { permission, session_id }: HookReport,
+  ): HookAnswer | undefined {
+    const { approvals } = this.#needs;
+    if (!permission || !approvals.gates(permission.tool)) return undefined;
+    return async (signal) => {
+      const decision = await approvals.decide({ peer_id, session_id, ...permission }, signal);
+      return decision && reader.decided ? reader.decided(decision) : {};
+    };
   }
 
   /** The peer of a session: known, or registered by what its hook says. */
@@ -230,4 +262,9 @@ export class Agents {
     this.#needs.delivery.settle(handed, "seen");
     this.#ground.db.afterCommit(() => this.#handed.delete(session_id));
   }
+}
+
+/** Whether a session that had a dialog open is past it. A dialog tells of itself more than once. */
+function wentOn({ turn_state, end_reason }: HookReport): boolean {
+  return end_reason !== undefined || (turn_state !== undefined && turn_state !== "awaiting_input");
 }

@@ -129,6 +129,15 @@ export interface HookReport {
   readonly end_reason?: string | undefined;
   /** How the session began, in the agent's own word. */
   readonly source?: string | undefined;
+  /** A tool that the agent asks its user about; only where its hook may answer for the user. */
+  readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
+}
+
+/** What the agent is told of a tool that it asked its user about. */
+export interface Decision {
+  readonly behavior: "allow" | "deny";
+  /** Why, for the model to read. */
+  readonly message: string;
 }
 
 /** How one kind of agent speaks in its hooks. */
@@ -136,6 +145,8 @@ export interface HookReader {
   read(payload: unknown): HookReport;
   /** What the hook prints; `context` is what the agent is to read, null for nothing. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
+  /** What the hook prints for a tool that was decided on; where `read` tells of permissions. */
+  decided?(decision: Decision): Record<string, unknown>;
   /** Whether an answer to this event can carry a context. */
   takesContext(event: string): boolean;
   /** What of the hook's surroundings is the session's own; absent where all of it is. */

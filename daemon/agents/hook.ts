@@ -4,40 +4,68 @@ import { systemClock } from "kit/clock.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { isAlive } from "../processes.ts";
 
-/** Everything together: start, reading, the daemon's answer. */
+/** Everything together: reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
+/** The event that the human may be asked about; the daemon's notice says how long. */
+const HELD_EVENT = "PermissionRequest";
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
 
 /** Prints what the agent is to be answered; whatever goes wrong is silence. */
 export async function runHook(args: readonly string[], env: Env): Promise<void> {
-  const over = new AbortController();
   try {
-    const answer = await Promise.race([handOn(args, env), alarm(over.signal)]);
+    const answer = await handOn(args, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
     note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
+  }
+}
+
+/** The daemon's answer; undefined when no daemon is up. */
+async function handOn([agent, event]: readonly string[], env: Env): Promise<string | undefined> {
+  // First, whatever follows: the agent is not to write into a pipe that nobody reads.
+  const began = systemClock.now();
+  const input = new Response(Deno.stdin.readable).arrayBuffer();
+  const body = slim(event, new Uint8Array(await within(TOTAL_MS_MAX, input)));
+  const daemon = daemonNotice(env);
+  if (daemon === undefined) return undefined;
+  const held_ms = event === HELD_EVENT ? daemon.held_ms : 0;
+  const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
+  return await within(held_ms + left_ms, ask(new URL(daemon.url), { agent, body, env }));
+}
+
+/** Before a model's turn an agent hands over all that was ever said; the model's name is enough. */
+function slim(event: string | undefined, body: Uint8Array): Uint8Array {
+  if (event !== "BeforeModel") return body;
+  const { llm_request, ...payload } = JSON.parse(new TextDecoder().decode(body));
+  const named = { ...payload, llm_request: { model: llm_request?.model } };
+  return new TextEncoder().encode(JSON.stringify(named));
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const alarm = async (): Promise<never> => {
+    await systemClock.sleep(ms, over.signal);
+    throw new Error("The daemon has not answered in time");
+  };
+  try {
+    return await Promise.race([work, alarm()]);
   } finally {
     over.abort();
   }
 }
 
-async function alarm(signal: AbortSignal): Promise<never> {
-  await systemClock.sleep(TOTAL_MS_MAX, signal);
-  throw new Error("The daemon has not answered in time");
+interface Asked {
+  readonly agent: string | undefined;
+  readonly body: Uint8Array;
+  readonly env: Env;
 }
 
-/** The daemon's answer; undefined when no daemon is up. */
-async function handOn([agent]: readonly string[], env: Env): Promise<string | undefined> {
-  // First, whatever follows: the agent is not to write into a pipe that nobody reads.
-  const body = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
-  const url = daemonUrl(env);
-  if (url === undefined) return undefined;
-  const connection = await connect(new URL(url));
+async function ask(url: URL, { agent, body, env }: Asked): Promise<string | undefined> {
+  const connection = await connect(url);
   if (!connection) return undefined;
   try {
-    const { host } = new URL(url);
-    await writeAll(connection, requestOf(`/hooks/${agent}`, { host, body, env }));
+    await writeAll(connection, requestOf({ agent, host: url.host, body, env }));
     return read(await new Response(connection.readable).text());
   } finally {
     close(connection);
@@ -48,10 +76,7 @@ async function handOn([agent]: readonly string[], env: Env): Promise<string | un
  * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
  * agent, and hand them the prompt.
  */
-function requestOf(
-  path: string,
-  { host, body, env }: { host: string; body: Uint8Array; env: Env },
-): Uint8Array {
+function requestOf({ agent, host, body, env }: Asked & { host: string }): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
     "Host": host,
@@ -59,7 +84,7 @@ function requestOf(
     "Content-Length": String(body.length),
     ...(token && { "Authorization": `Bearer ${token}` }),
     "X-Mesh-Hook-Pid": String(Deno.pid),
-    "X-Mesh-Agent-Pid": env["CLAUDE_PID"],
+    "X-Mesh-Agent-Pid": agent === "claude-code" ? env["CLAUDE_PID"] : env["MESH_AGENT_PID"],
     "X-Mesh-Pane": env["TMUX_PANE"],
     "X-Mesh-Tmux": env["TMUX"],
   };
@@ -67,7 +92,7 @@ function requestOf(
     // A header is one line of ASCII.
     .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
     .map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
+  const head = new TextEncoder().encode(`POST /hooks/${agent} HTTP/1.0\r\n${lines.join("")}\r\n`);
   const whole = new Uint8Array(head.length + body.length);
   whole.set(head);
   whole.set(body, head.length);
@@ -107,14 +132,15 @@ function close(connection: Deno.TcpConn): void {
 }
 
 /** Undefined without a daemon: what one that was killed left behind may be another's port now. */
-function daemonUrl(env: Env): string | undefined {
+function daemonNotice(env: Env): { url: string; held_ms: number } | undefined {
   const notice = readTextOrNothing(`${statePath(env)}/daemon.json`);
   if (notice === undefined) return undefined;
-  const { url, pid }: { url?: unknown; pid?: unknown } = JSON.parse(notice);
+  const { url, pid, approval_seconds }: Record<string, unknown> = JSON.parse(notice);
   if (typeof url !== "string" || typeof pid !== "number") {
     throw new Error("daemon.json names no url or no pid");
   }
-  return isAlive(pid) ? url : undefined;
+  const held_ms = typeof approval_seconds === "number" ? approval_seconds * 1000 : 0;
+  return isAlive(pid) ? { url, held_ms } : undefined;
 }
 
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */

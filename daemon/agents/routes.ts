@@ -16,10 +16,10 @@ export interface HookDoors {
 
 export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
   return [
-    route(postHook, async ({ params, body, caller, headers }) => {
+    route(postHook, async ({ params, body, caller, headers, signal }) => {
       admit(caller, headers, doors);
       const facts = await factsOf(headers, doors);
-      return agents.hook(params.agent, body, facts)();
+      return await agents.hook(params.agent, body, facts)(signal);
     }),
   ];
 }

@@ -17,6 +17,8 @@ import {
 } from "./claude_code/setup.ts";
 import { installCodexHooks, installServer, removeCodexHooks, removeServer } from "./codex/setup.ts";
 import { codexHome } from "./codex/threads.ts";
+import { configDir as geminiDir } from "./gemini/sessions.ts";
+import { install as installGemini, remove as removeGemini } from "./gemini/setup.ts";
 import {
   applyChange,
   applyTextChange,
@@ -85,6 +87,15 @@ const KNOWN: readonly Known[] = [
       },
       ...opencodeSettings(env, plan),
     ],
+  },
+  {
+    name: "gemini",
+    isInstalled: (env) => isOnPath("gemini", env) || isThere(geminiDir(env)),
+    edits: (env, plan) => [{
+      path: join(geminiDir(env), "settings.json"),
+      put: (settings) => installGemini(settings, plan),
+      take: removeGemini,
+    }],
   },
 ];
 

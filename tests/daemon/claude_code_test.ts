@@ -18,6 +18,7 @@ function golden(path: string): string {
 
 // Hooks, as the real program sent them.
 
+const WRITE = { tool: "Write", input: { file_path: "LAB/proj/claude/perm.txt", content: "x" } };
 // deno-fmt-ignore
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }], // Inside a turn, or not.
@@ -25,7 +26,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["UserPromptSubmit",  { turn_state: "working" }],
   ["Stop",              { turn_state: "idle" }],
   ["Notification",      { turn_state: "idle" }],
-  ["PermissionRequest", { turn_state: "awaiting_input" }],
+  ["PermissionRequest", { turn_state: "awaiting_input", permission: WRITE }],
 ];
 
 for (const [event, expected] of REPORTS) {

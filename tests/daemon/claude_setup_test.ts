@@ -68,6 +68,13 @@ Deno.test("a hook's command is one that a shell takes apart as it was meant", ()
   assert(text.includes("'/opt/my tools/mesh' hook claude-code SessionStart"));
 });
 
+Deno.test("only the hook of a permission may take as long as the human thinks", () => {
+  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
+  const limits = Object.keys(hooks).map((event) => [event, hooks[event][0].hooks[0].timeout]);
+  assert.equal(Object.fromEntries(limits)["PermissionRequest"], 3660);
+  assert(limits.every(([event, seconds]) => seconds === 5 || event === "PermissionRequest"));
+});
+
 Deno.test("hooks of an older place are replaced, and are found again without a plan", () => {
   const moved = installHooks(installHooks(THEIRS, PLAN), NEWER_PLAN);
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
@@ -154,7 +161,7 @@ Deno.test("a dry run tells every line that would change, and writes nothing", ()
   const text = JSON.stringify(THEIRS, null, 2);
   const path = folder.write("settings.json", text);
   const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
-  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 5);
+  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 6);
   assert(!/^- .*say done/m.test(diff));
   assert.equal(Deno.readTextFileSync(path), text);
   assert.deepEqual(folder.names(), ["settings.json"]);

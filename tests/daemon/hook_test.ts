@@ -34,10 +34,14 @@ interface Hooked {
 }
 
 /** Runs `mesh hook` as Claude Code does. */
-async function hook(home: Home, env: Record<string, string> = {}): Promise<Hooked> {
+async function hook(
+  home: Home,
+  env: Record<string, string> = {},
+  event = "UserPromptSubmit",
+): Promise<Hooked> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, "hook", "claude-code", "UserPromptSubmit"],
+    args: ["run", "-A", "--quiet", MAIN, "hook", "claude-code", event],
     env: { ...home.env, ...env },
     stdin: "piped",
     stdout: "piped",
@@ -52,7 +56,7 @@ async function hook(home: Home, env: Record<string, string> = {}): Promise<Hooke
 }
 
 /** Something that answers where a daemon would; what it was sent is kept. */
-function fakeDaemon(home: Home, answer: () => Response | Promise<Response>) {
+function fakeDaemon(home: Home, answer: () => Response | Promise<Response>, more = {}) {
   const requests: { headers: Headers; body: unknown }[] = [];
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
   const server = Deno.serve(options, async (request) => {
@@ -60,7 +64,7 @@ function fakeDaemon(home: Home, answer: () => Response | Promise<Response>) {
     return await answer();
   });
   const url = `http://127.0.0.1:${server.addr.port}`;
-  home.write("daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at: "" }));
+  home.write("daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at: "", ...more }));
   home.write("hook.token", "tok-hook\n");
   return { requests, [Symbol.asyncDispose]: () => server.shutdown() };
 }
@@ -104,6 +108,24 @@ Deno.test("a hook gives up on a daemon that does not answer, in time and says so
   assert.deepEqual([code, out], [0, ""]);
   assert.match(home.log, /UserPromptSubmit: The daemon has not answered in time/);
   assert(ms >= 1_400 && ms < 3_000, `${ms} ms`);
+});
+
+Deno.test("only a permission waits for the human, as long as the daemon's notice says", async () => {
+  using home = new Home();
+  const pending: PromiseWithResolvers<Response>[] = [];
+  const answer = () => {
+    const line = Promise.withResolvers<Response>();
+    pending.push(line);
+    return line.promise;
+  };
+  await using daemon = fakeDaemon(home, answer, { approval_seconds: 1 });
+  const permission = await hook(home, {}, "PermissionRequest");
+  assert.deepEqual([permission.code, permission.out], [0, ""]);
+  assert(permission.ms >= 2_400 && permission.ms < 4_500, `${permission.ms} ms`);
+  const prompt = await hook(home);
+  assert(prompt.ms >= 1_400 && prompt.ms < 2_400, `${prompt.ms} ms`);
+  assert.equal(daemon.requests.length, 2);
+  for (const line of pending) line.resolve(Response.json({}));
 });
 
 Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {

@@ -90,7 +90,7 @@ Deno.test("setup puts our entries in, once, and leaves all others where they are
   assert.match(ours.hooks[0].command, /^\/.* run -A --quiet \/.*main\.ts hook claude-code Stop$/);
   assert.deepEqual(Object.keys(settings.hooks), [
     ...["Stop", "PreToolUse"],
-    ...["SessionStart", "UserPromptSubmit", "Notification", "SessionEnd"],
+    ...["SessionStart", "UserPromptSubmit", "Notification", "PermissionRequest", "SessionEnd"],
   ]);
   const { mcpServers } = JSON.parse(home.read(CLAUDE_JSON) ?? "");
   const { command, args, alwaysLoad, type } = mcpServers.mesh;

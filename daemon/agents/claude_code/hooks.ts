@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { invalidRequest } from "kit/problem.ts";
-import type { HookReader, HookReport } from "../contract.ts";
+import type { Decision, HookReader, HookReport } from "../contract.ts";
 
 const common = {
   session_id: z.string().min(1),
@@ -41,6 +41,7 @@ const PermissionRequest = z.object({
   ...common,
   hook_event_name: z.literal("PermissionRequest"),
   tool_name: z.string(),
+  tool_input: z.unknown(),
 });
 
 const Known = z.discriminatedUnion("hook_event_name", [
@@ -83,7 +84,10 @@ function particulars(data: Known): Partial<HookReport> {
     case "Notification":
       return noticed(data.notification_type);
     case "PermissionRequest":
-      return { turn_state: "awaiting_input" };
+      return {
+        turn_state: "awaiting_input",
+        permission: { tool: data.tool_name, input: data.tool_input },
+      };
   }
 }
 
@@ -113,5 +117,16 @@ export function hookAnswer(payload: unknown, context: string | null): Record<str
   return mayBlock ? { decision: "block", reason: context } : {};
 }
 
+/** Answers the dialog of a tool in the user's place; the message is read where it is denied. */
+export function decided({ behavior, message }: Decision): Record<string, unknown> {
+  const decision = behavior === "allow" ? { behavior } : { behavior, message };
+  return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
+}
+
 /** The house's interface to all of this (`agents.ts`). */
-export const claudeCodeHooks: HookReader = { read: readHook, answer: hookAnswer, takesContext };
+export const claudeCodeHooks: HookReader = {
+  read: readHook,
+  answer: hookAnswer,
+  decided,
+  takesContext,
+};

@@ -3,9 +3,18 @@
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
 /** Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down. */
-const EVENTS = ["SessionStart", "UserPromptSubmit", "Stop", "Notification", "SessionEnd"] as const;
+const EVENTS = [
+  "SessionStart",
+  "UserPromptSubmit",
+  "Stop",
+  "Notification",
+  "PermissionRequest",
+  "SessionEnd",
+] as const;
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
 const HOOK_SECONDS_MAX = 5;
+/** A gated tool is held as long as the human may think: an hour at most (contract 8). */
+const HELD_SECONDS_MAX = 3_660;
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";
 
@@ -19,12 +28,15 @@ export interface HookKind {
   readonly agent: string;
   readonly events: readonly string[];
   readonly seconds_max: number;
+  /** The events that may be held for longer. */
+  readonly held?: { readonly [event: string]: number };
 }
 
 const CLAUDE_CODE: HookKind = {
   agent: "claude-code",
   events: EVENTS,
   seconds_max: HOOK_SECONDS_MAX,
+  held: { PermissionRequest: HELD_SECONDS_MAX },
 };
 
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
@@ -76,14 +88,15 @@ export function removeMcp(claude_json: JsonObject): JsonObject {
 }
 
 /** An object with a member set; without it where nothing is left inside. */
-function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
+export function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
   if (Object.keys(value).length > 0) return { ...whole, [key]: value };
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
 }
 
-function groupFor({ agent, seconds_max }: HookKind, event: string, plan: SetupPlan): JsonObject {
+function groupFor(kind: HookKind, event: string, plan: SetupPlan): JsonObject {
+  const { agent, seconds_max, held = {} } = kind;
   const command = [...plan.mesh, "hook", agent, event].map(quoted).join(" ");
-  return { hooks: [{ type: "command", command, timeout: seconds_max }] };
+  return { hooks: [{ type: "command", command, timeout: held[event] ?? seconds_max }] };
 }
 
 /** The group as it is, what others have in it, or nothing when it was all ours. */
@@ -109,23 +122,23 @@ function isOurServer(server: Json): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
 
-function objectAt(whole: JsonObject, key: string): JsonObject {
+export function objectAt(whole: JsonObject, key: string): JsonObject {
   const value = whole[key] ?? {};
   if (!isObject(value)) throw new Unchangeable(`"${key}" is not an object`);
   return value;
 }
 
-function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
+export function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
   const value = whole[key] ?? [];
   if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
   return value;
 }
 
-function same(left: Json, right: Json): boolean {
+export function same(left: Json, right: Json): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
 /** One word for `sh`. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,0 +1,52 @@
+/** Gemini CLI: its pane is the only way in; its hooks and its screen tell of its turns. */
+
+import { isAlive } from "../../processes.ts";
+import type { Tmuxes } from "../../tmux.ts";
+import type { Adapter, Addressee, Sighting } from "../contract.ts";
+import { type PaneOptions, paneRung } from "../pane.ts";
+import { geminiScreen, turnShown } from "./screen.ts";
+import { resumeOf } from "./sessions.ts";
+
+/**
+ * For 40 ms after a paste Enter is a line break (0.61.0). That time ends with a screen drawn anew,
+ * which took longer than the 300 ms that are enough elsewhere, on a machine under load.
+ */
+const SETTLE_MS = 1_000;
+
+export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
+  /** Gemini CLI's configuration folder, e.g. `~/.gemini`. */
+  readonly config_dir: string;
+}
+
+export function geminiAdapter(options: GeminiOptions): Adapter {
+  const pane = paneRung({ settle_ms: SETTLE_MS, ...options, screen: geminiScreen });
+  return {
+    backend: "gemini",
+    rungs: () => [pane],
+    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
+    sight: (peer) => sight(peer, options.tmuxes),
+    resume: (session) => Promise.resolve(resumeOf(options.config_dir, session)),
+  };
+}
+
+/**
+ * No hook tells that a dialog was dismissed, so that what the screen shows stands against what a
+ * hook said of a dialog. Between idle and working the hooks are the better witness.
+ */
+async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefined> {
+  const { agent_pid, agent_started, turn_state } = peer;
+  if (agent_pid === null) return undefined;
+  const alive = isAlive(agent_pid, agent_started ?? undefined);
+  const shown = alive ? await shownIn(peer, tmuxes) : undefined;
+  if (shown === "awaiting_input" || (shown && turn_state === "awaiting_input")) {
+    return { alive, turn_state: shown, source: "screen" };
+  }
+  return { alive, turn_state: null, source: "process table" };
+}
+
+async function shownIn({ tmux_socket, pane_id }: Addressee, tmuxes: Tmuxes) {
+  if (tmux_socket === null || pane_id === null) return undefined;
+  const captured = await tmuxes.at(tmux_socket).capture(pane_id, 0);
+  if (!captured.ok) return undefined;
+  return turnShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
+}

@@ -1,0 +1,106 @@
+/** What Gemini CLI's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
+
+import { z } from "zod";
+import { invalidRequest } from "kit/problem.ts";
+import type { HookReader, HookReport } from "../contract.ts";
+
+const common = {
+  session_id: z.string().min(1),
+  transcript_path: z.string().optional(),
+  cwd: z.string().optional(),
+};
+
+const SessionStart = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionStart"),
+  source: z.string(), // startup, resume or clear
+});
+const SessionEnd = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionEnd"),
+  reason: z.string(), // exit, clear, logout, prompt_input_exit or other
+});
+const BeforeAgent = z.object({
+  ...common,
+  hook_event_name: z.literal("BeforeAgent"),
+  prompt: z.string(),
+});
+const AfterAgent = z.object({
+  ...common,
+  hook_event_name: z.literal("AfterAgent"),
+  prompt_response: z.string().optional(),
+});
+const Notification = z.object({
+  ...common,
+  hook_event_name: z.literal("Notification"),
+  notification_type: z.string(), // ToolPermission
+});
+const BeforeModel = z.object({
+  ...common,
+  hook_event_name: z.literal("BeforeModel"),
+  llm_request: z.object({ model: z.string().optional() }),
+});
+const Tool = z.object({
+  ...common,
+  hook_event_name: z.enum(["BeforeTool", "AfterTool"]),
+});
+
+const Known = z.discriminatedUnion("hook_event_name", [
+  SessionStart,
+  SessionEnd,
+  BeforeAgent,
+  AfterAgent,
+  Notification,
+  BeforeModel,
+  Tool,
+]);
+type Known = z.infer<typeof Known>;
+
+/** Any event, those of later versions too: that it came is all that is taken from it. */
+const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
+
+/** What is read; refuses a payload that names no event or no session. */
+function read(payload: unknown): HookReport {
+  const known = Known.safeParse(payload);
+  const { data, error } = known.success ? known : Unknown.safeParse(payload);
+  if (!data) throw invalidRequest(error);
+  const { session_id, transcript_path, cwd, hook_event_name: event } = data;
+  const report = { event, session_id, transcript_path, cwd };
+  return known.success ? { ...report, ...particulars(known.data) } : report;
+}
+
+function particulars(data: Known): Partial<HookReport> {
+  switch (data.hook_event_name) {
+    case "SessionStart":
+      return { turn_state: "idle", source: data.source };
+    case "SessionEnd":
+      return data.reason === "clear" ? {} : { end_reason: data.reason };
+    case "BeforeAgent":
+      return { turn_state: "working", prompt: data.prompt };
+    case "AfterAgent":
+      return { turn_state: "idle", last_message: data.prompt_response };
+    case "Notification":
+      return data.notification_type === "ToolPermission" ? { turn_state: "awaiting_input" } : {};
+    case "BeforeModel":
+      return { turn_state: "working", model: data.llm_request.model };
+    case "BeforeTool":
+    case "AfterTool":
+      return { turn_state: "working" };
+  }
+}
+
+/** The events after which the model reads what we add, beside the user's own words. */
+function takesContext(event: string): boolean {
+  return event === "SessionStart" || event === "BeforeAgent";
+}
+
+/** Gemini shows the model what is added between tags, with `<` and `>` written out. */
+function answer(payload: unknown, context: string | null): Record<string, unknown> {
+  const { data } = Known.safeParse(payload);
+  if (!data || context === null || context === "" || !takesContext(data.hook_event_name)) return {};
+  const { hook_event_name: hookEventName } = data;
+  return { hookSpecificOutput: { hookEventName, additionalContext: context } };
+}
+
+/** The house's interface to all of this (`agents.ts`). Proved with 0.61.0. */
+export const geminiHooks: HookReader = { read, answer, takesContext };

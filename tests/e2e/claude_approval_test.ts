@@ -1,0 +1,123 @@
+/** Real Claude Code asks the human before it runs a gated tool, from wherever the human is. */
+
+import assert from "node:assert/strict";
+import { client } from "kit/client.ts";
+import { readBeacon } from "../../cli/daemon_client.ts";
+import { getAsk } from "../../daemon/asks/contract.ts";
+import { answerAsk } from "../../daemon/asks/questions/contract.ts";
+import { readConfig } from "../../daemon/config.ts";
+import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
+import { readTextOrNothing } from "../../daemon/places.ts";
+import { type Claude, Lab, until, withLab } from "./lab.ts";
+
+const CONFIG = `
+daemon: {port: 0}
+human: {name: sam}
+approvals: {gated_tools: [Write], timeout_seconds: 60}
+`;
+
+/** A session that was set up by `mesh setup`, and a daemon that gates what it writes. */
+class House implements AsyncDisposable {
+  readonly lab = new Lab({ bare: true });
+  #daemon: Deno.ChildProcess | undefined;
+
+  async start(): Promise<Claude> {
+    Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
+    Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, CONFIG);
+    assert((await this.lab.mesh("setup").status).success, "mesh setup");
+    this.#daemon = this.lab.mesh("daemon");
+    await until("the daemon", () => readBeacon(this.lab.env)?.url);
+    return await this.lab.claude("api");
+  }
+
+  get call() {
+    const beacon = readBeacon(this.lab.env);
+    assert(beacon, "a daemon is up");
+    const token = readConfig(this.lab.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
+    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+  }
+
+  get file(): string {
+    return `${this.lab.dir}/api/made.txt`;
+  }
+
+  /** What was written; undefined when nothing was. */
+  get written(): string | undefined {
+    return readTextOrNothing(this.file);
+  }
+
+  /** The model calls a gated tool; the question as the human's inbox has it. */
+  async asked(claude: Claude) {
+    await claude.say(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
+    return await until("the question", async () => {
+      const { items } = await this.call(listInbox, { query: { unread: "1" } });
+      return items.find(({ question }) => question?.scope === "tool_permission");
+    });
+  }
+
+  async crash(): Promise<void> {
+    this.#daemon?.kill("SIGKILL");
+    await this.#daemon?.status;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.endAgents();
+    if (this.#daemon) {
+      try {
+        this.#daemon.kill("SIGTERM");
+      } catch (fault) {
+        if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+      }
+    }
+    await this.#daemon?.status;
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+withLab(import.meta.url, "a gated tool runs once the human has allowed it elsewhere", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const item = await house.asked(claude);
+  assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
+  assert.equal(house.written, undefined);
+  await house.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
+  await until("the file", () => house.written === "x");
+  await until("the end of the turn", () => claude.isIdle);
+});
+
+withLab(import.meta.url, "a gated tool that the human denies elsewhere does not run", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const { correlation_id } = await house.asked(claude);
+  const said = { option_id: "deny", message: "Use the trash" };
+  await house.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...said } });
+  await until("the model hears why", () => {
+    return house.lab.model.requests.some(({ results }) => results.join().includes("Use the trash"));
+  });
+  await until("the end of the turn", () => claude.isIdle);
+  assert.equal(house.written, undefined);
+});
+
+withLab(import.meta.url, "what the human answers in the pane is no question any more", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const { correlation_id } = await house.asked(claude);
+  await until("the dialog", () => claude.screen.includes("Do you want to create"));
+  claude.press("Enter");
+  await until("the file", () => house.written === "x");
+  await until("the end of the question", async () => {
+    const params = { id: correlation_id ?? "" };
+    return (await house.call(getAsk, { params })).close_reason === "cancelled";
+  });
+});
+
+withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  await house.asked(claude);
+  await house.crash();
+  await until("the dialog", () => claude.screen.includes("Do you want to create"));
+  assert.equal(house.written, undefined);
+  claude.press("Enter");
+  await until("the file", () => house.written === "x");
+});

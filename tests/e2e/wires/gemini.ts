@@ -1,0 +1,97 @@
+/** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
+
+import { z } from "zod";
+
+const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
+
+const Part = z.looseObject({
+  text: z.string().optional(),
+  functionCall: z.unknown().optional(),
+  functionResponse: z.unknown().optional(),
+});
+const Body = z.looseObject({
+  contents: z.array(z.looseObject({ role: z.string().optional(), parts: z.array(Part) })),
+  tools: z.array(z.looseObject({
+    functionDeclarations: z.array(z.looseObject({ name: z.string() })).default([]),
+  })).default([]),
+});
+
+interface Call {
+  readonly name: string;
+  readonly args: unknown;
+}
+
+/** What the model was asked in a turn. */
+export interface Turn {
+  readonly prompt: string;
+  /** Results of tools since the prompt, as JSON. */
+  readonly results: readonly string[];
+}
+
+export class GeminiWire implements AsyncDisposable {
+  readonly turns: Turn[] = [];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  /** Listens on a free port of the loopback interface. */
+  constructor() {
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => this.#serve(request));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** Turns whose prompt holds this text. */
+  asked(text: string): Turn[] {
+    return this.turns.filter(({ prompt }) => prompt.includes(text));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname.endsWith(":countTokens")) return Response.json({ totalTokens: 100 });
+    const streams = pathname.endsWith(":streamGenerateContent");
+    if (!streams && !pathname.endsWith(":generateContent")) return Response.json({});
+    const { contents, tools } = Body.parse(await request.json());
+    const turn = turnOf(contents);
+    const names = tools.flatMap(({ functionDeclarations }) => functionDeclarations)
+      .map(({ name }) => name);
+    if (names.length > 0) this.turns.push(turn);
+    const call = names.length > 0 && turn.results.length === 0 ? callOf(turn, names) : undefined;
+    const parts = call ? [{ functionCall: call }] : [{ text: `DONE ${turn.results.length}` }];
+    const candidates = [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }];
+    const answer = { candidates, usageMetadata: USAGE, modelVersion: "scripted" };
+    if (!streams) return Response.json(answer);
+    const headers = { "content-type": "text/event-stream" };
+    return new Response(`data: ${JSON.stringify(answer)}\r\n\r\n`, { headers });
+  }
+}
+
+/** The last words of the user, and what has come back from tools since. */
+function turnOf(contents: z.infer<typeof Body>["contents"]): Turn {
+  let prompt = "";
+  let results: string[] = [];
+  for (const { role, parts } of contents) {
+    if (role === "model") continue;
+    const said = parts.flatMap(({ text }) => text ?? []).join("\n");
+    const returned = parts.filter(({ functionResponse }) => functionResponse !== undefined);
+    results.push(...returned.map((part) => JSON.stringify(part)));
+    if (said.trim() !== "" && returned.length === 0) [prompt, results] = [said, []];
+  }
+  return { prompt, results };
+}
+
+/** `@@TOOL name {json}` is called as it stands; a peer's ask is answered. */
+function callOf({ prompt }: Turn, names: readonly string[]): Call | undefined {
+  const [, tool, json] = /@@TOOL (\S+) (\{.*\})/.exec(prompt) ?? [];
+  if (tool && json) return { name: tool, args: JSON.parse(json) };
+  const [, correlation_id] = /<peer-message type="ask" id="(ask-[0-9a-f]+)"/.exec(prompt) ?? [];
+  const name = names.find((name) => name === "mcp_mesh_ack");
+  return correlation_id && name
+    ? { name, args: { correlation_id, message: "Port 8080" } }
+    : undefined;
+}
