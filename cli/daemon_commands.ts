@@ -1,5 +1,6 @@
 /** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
 
+import { BACKUP_COMMAND } from "./backup_command.ts";
 import {
   type Command,
   EXIT,
@@ -11,6 +12,7 @@ import {
 import { CONFIG_COMMANDS } from "./config_commands.ts";
 import { findDaemon } from "./daemon_client.ts";
 import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
+import { LOGS_COMMAND } from "./logs_command.ts";
 import { complain, ink, print, printFields, printJson } from "./print.ts";
 import { eventRecord, showEvent, showHealth } from "./show.ts";
 import { watchEvents } from "./watch.ts";
@@ -37,6 +39,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh status",
     run: status,
   },
+  LOGS_COMMAND,
+  BACKUP_COMMAND,
   {
     words: "setup",
     summary: "Connect the coding agents of this machine",
