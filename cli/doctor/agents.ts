@@ -1,4 +1,4 @@
-/** Each coding agent that is installed: its version, and whether mesh is set up in it and exists. */
+/** Each coding agent that is installed: its version, and whether it knows a mesh that exists. */
 
 import { isAbsolute, join } from "node:path";
 import { tryJson } from "kit/text.ts";
@@ -131,12 +131,23 @@ function serverIn(text: string): Words | undefined {
     const words = [memberOf(entry, "command"), memberOf(entry, "args")].flat();
     return words.filter((word) => typeof word === "string");
   }
-  const [, section] = /^\[mcp_servers\.mesh\]\s*$([^[]*(?:\[[^\]\n]*\][^[]*)*?)(?=^\[|(?![^]))/m
-    .exec(text) ?? [];
-  if (section === undefined) return undefined;
-  return [...section.matchAll(/^(?:command|args)\s*=\s*(.*)$/gm)]
-    .flatMap(([, value = ""]) => [tryJson(value)].flat())
+  const lines = text.split("\n");
+  const start = lines.findIndex((line) => /^\s*\[mcp_servers\.("mesh"|mesh)\]/.test(line));
+  if (start < 0) return undefined;
+  const rest = lines.slice(start + 1);
+  const end = rest.findIndex((line) => /^\[/.test(line));
+  const section = rest.slice(0, end < 0 ? undefined : end).join("\n");
+  const values = section.matchAll(
+    /^\s*(?:command|args)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\])/gm,
+  );
+  return [...values].flatMap(([, value = ""]) => [tryJson(jsonOf(value))].flat())
     .filter((word) => typeof word === "string");
+}
+
+/** A TOML text or list of texts, as JSON writes it. */
+function jsonOf(toml: string): string {
+  return toml.replaceAll(/'([^']*)'/g, (_, text) => JSON.stringify(text))
+    .replace(/,\s*\]$/, "]");
 }
 
 function memberOf(value: unknown, key: string): unknown {

@@ -41,7 +41,8 @@ function down({ daemon, beacon, mistakes }: Mesh): Found {
     const detail = `process ${beacon.pid} does not answer at ${beacon.url}`;
     return error("DAEMON_STUCK", detail, `see \`mesh logs\`, then: ${AGAIN}`);
   }
-  return error("DAEMON_DOWN", `nothing answers at ${daemon?.url}`, "mesh up");
+  const at = daemon && !daemon.url.endsWith(":0") ? ` at ${daemon.url}` : "";
+  return error("DAEMON_DOWN", `no daemon answers${at}`, "mesh up");
 }
 
 function versionOf(version: string): Found {

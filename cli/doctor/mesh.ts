@@ -36,12 +36,32 @@ export interface Mesh {
 }
 
 export async function hear(env: Env, find: () => Daemon): Promise<Mesh> {
-  const beacon = readBeacon(env);
   const nothing = { health: undefined, peers: undefined, answer: undefined, refused: undefined };
   const read = settingsOf(env);
-  if (!read.settings) return { beacon, ...read, daemon: undefined, ...nothing };
+  const beacon = beaconOf(env);
+  // Where the state directory is no use, its own findings say why.
+  if (!read.settings || beacon === "unreadable") {
+    return { beacon: unlessUnreadable(beacon), ...read, daemon: undefined, ...nothing };
+  }
   const daemon = find();
   return { beacon, ...read, daemon, ...nothing, ...await ask(daemon) };
+}
+
+type Look = Beacon | "unreadable" | undefined;
+
+function beaconOf(env: Env): Look {
+  try {
+    return readBeacon(env);
+  } catch (fault) {
+    const { NotADirectory, PermissionDenied, IsADirectory } = Deno.errors;
+    const kinds = [NotADirectory, PermissionDenied, IsADirectory];
+    if (kinds.some((kind) => fault instanceof kind)) return "unreadable";
+    throw fault;
+  }
+}
+
+function unlessUnreadable(look: Look): Beacon | undefined {
+  return look === "unreadable" ? undefined : look;
 }
 
 function settingsOf(env: Env): Pick<Mesh, "settings" | "mistakes"> {
