@@ -15,6 +15,7 @@ import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
 import { LOGS_COMMAND } from "./logs_command.ts";
 import { complain, ink, print, printFields, printJson } from "./print.ts";
 import { eventRecord, showEvent, showHealth } from "./show.ts";
+import { TOP_COMMAND } from "./top_command.ts";
 import { watchEvents } from "./watch.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
@@ -67,6 +68,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh watch --replay 20",
     run: watch,
   },
+  TOP_COMMAND,
   {
     words: "demo",
     summary: "See two agents talk, in a throw-away mesh of their own",

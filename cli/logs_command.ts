@@ -16,7 +16,7 @@ export const LOGS_COMMAND: Command = {
   words: "logs",
   summary: "Show the end of the daemon's log, which `mesh up` writes into the state directory",
   flags: {
-    "--lines <count>": `so many lines, ${LINES} without it`,
+    "--lines <count>": `so many lines, ${LINES} without it; of the last megabyte`,
     "--follow": "show what comes, too; Ctrl-C ends it",
     "--json": "print the lines as JSON, one each",
   },
@@ -25,6 +25,7 @@ export const LOGS_COMMAND: Command = {
 };
 
 async function logs({ env, terminal, clock }: Session, words: Words): Promise<number> {
+  const count = Math.floor(words.number("lines") ?? LINES);
   const path = logPath(env);
   const follow = words.flag("follow");
   if (sizeOf(path) === undefined) {
@@ -32,7 +33,7 @@ async function logs({ env, terminal, clock }: Session, words: Words): Promise<nu
     complain(terminal, `Waiting for ${path}`);
   }
   const show = (line: string) => showLine(terminal, line, words.flag("json"));
-  const { lines, end } = lastLines(path, Math.floor(words.number("lines") ?? LINES));
+  const { lines, end } = lastLines(path, count);
   lines.forEach(show);
   if (follow) {
     await interruptible(async (signal) => {

@@ -64,7 +64,7 @@ Deno.test("logs without a log is 1, and says who writes one", async () => {
   using p = place();
   const { code, err } = await p.logs();
   assert.deepEqual([code, /only `mesh up` writes one/.test(err)], [1, true]);
-  assert.equal((await p.logs("--lines", "x")).code, 1);
+  assert.equal((await p.logs("--lines", "x")).code, 2);
 });
 
 Deno.test("whole lines are followed as they come, also when the file begins anew", async () => {
