@@ -41,7 +41,7 @@ interface Waiting {
 
 async function doctor(session: Session, words: Words): Promise<number> {
   const { env, terminal, clock } = session;
-  const mesh = await hear(env, () => session.daemon);
+  const mesh = await hear(env, clock, () => session.daemon);
   const findings = await findAll(thisMachine(env, clock), mesh);
   if (words.flag("json")) printJson(terminal, answerOf(findings, mesh));
   else show({ terminal, clock }, words, { findings, mesh });

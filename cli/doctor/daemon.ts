@@ -39,7 +39,9 @@ function down({ daemon, beacon, mistakes }: Mesh): Found {
   }
   if (beacon) {
     const detail = `process ${beacon.pid} does not answer at ${beacon.url}`;
-    return error("DAEMON_STUCK", detail, `see \`mesh logs\`, then: ${AGAIN}`);
+    const fix =
+      `see \`mesh logs\`; if it stays so: kill -9 ${beacon.pid}, and mesh up: nothing is lost`;
+    return error("DAEMON_STUCK", detail, fix);
   }
   const at = daemon && !daemon.url.endsWith(":0") ? ` at ${daemon.url}` : "";
   return error("DAEMON_DOWN", `no daemon answers${at}`, "mesh up");

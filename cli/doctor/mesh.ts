@@ -1,5 +1,6 @@
 /** What `mesh doctor` hears from the daemon, as far as there is one and it answers us. */
 
+import type { Clock } from "kit/clock.ts";
 import { Refused, type Wire } from "kit/client.ts";
 import { listDeliveries } from "../../daemon/delivery/contract.ts";
 import type { Health } from "../../daemon/events/contract.ts";
@@ -18,6 +19,9 @@ import { healthOf } from "../lifecycle.ts";
 /** What waits is told by recipient from the newest so many. */
 export const WAITING_MAX = "500";
 
+/** A healthy daemon answers in milliseconds, and in a second while it is very busy. */
+const ANSWER_MS_MAX = 5_000;
+
 export type Answer = Wire<typeof listDeliveries>;
 export type Peers = Wire<typeof listPeers>["peers"];
 
@@ -35,7 +39,7 @@ export interface Mesh {
   readonly refused: string | undefined;
 }
 
-export async function hear(env: Env, find: () => Daemon): Promise<Mesh> {
+export async function hear(env: Env, clock: Clock, find: () => Daemon): Promise<Mesh> {
   const nothing = { health: undefined, peers: undefined, answer: undefined, refused: undefined };
   const read = settingsOf(env);
   const beacon = beaconOf(env);
@@ -44,7 +48,7 @@ export async function hear(env: Env, find: () => Daemon): Promise<Mesh> {
     return { beacon: unlessUnreadable(beacon), ...read, daemon: undefined, ...nothing };
   }
   const daemon = find();
-  return { beacon, ...read, daemon, ...nothing, ...await ask(daemon) };
+  return { beacon, ...read, daemon, ...nothing, ...await inTime(ask(daemon), clock) };
 }
 
 type Look = Beacon | "unreadable" | undefined;
@@ -71,6 +75,17 @@ function settingsOf(env: Env): Pick<Mesh, "settings" | "mistakes"> {
     if (!(fault instanceof Misconfigured)) throw fault;
     const [head = "", ...lines] = fault.message.split("\n").map((line) => line.trim());
     return { settings: undefined, mistakes: lines.length > 0 ? lines : [head] };
+  }
+}
+
+/** What a daemon that is stopped or stuck leaves unanswered is as if there were none. */
+async function inTime(asked: Promise<Partial<Mesh>>, clock: Clock): Promise<Partial<Mesh>> {
+  const done = new AbortController();
+  const late = clock.sleep(ANSWER_MS_MAX, done.signal).then(() => ({}), () => ({}));
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    done.abort();
   }
 }
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join as pathOf } from "node:path";
+import { FakeClock } from "kit/clock.ts";
 import { runCli } from "../../cli.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { enter, join } from "./cast.ts";
@@ -138,6 +139,27 @@ Deno.test("a daemon of another version or schema is named, with the restart that
   assert.equal(found.get("VERSION_DIFFERS")?.fix, "mesh down && mesh up");
   assert.equal(found.get("SCHEMA_DIFFERS")?.severity, "warning");
   assert.match(found.get("RELAY_DOWN")?.detail ?? "", /^down, https:\/\/relay\.example: x$/);
+});
+
+Deno.test("a daemon that is stuck is given up after a while, and named with its process", async () => {
+  using p = place();
+  const held = Promise.withResolvers<Response>();
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    () => held.promise,
+  );
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const started_at = new Date().toISOString();
+  p.write("state/daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at }));
+  const { terminal, lines } = paper();
+  const clock = new FakeClock();
+  const doctor = runCli(["doctor"], p.env, terminal, clock);
+  await clock.settle();
+  await clock.advance(5_000);
+  assert.equal(await doctor, 1);
+  assert.match(lines.out, new RegExp(`^error +daemon +process ${Deno.pid} does not answer at `));
+  held.resolve(new Response());
+  await server.shutdown();
 });
 
 Deno.test("a daemon that does not take our token is up, and refuses", async () => {
