@@ -162,6 +162,21 @@ Deno.test("a daemon that is stuck is given up after a while, and named with its 
   await server.shutdown();
 });
 
+Deno.test("a daemon that was started with a debugger's door open is named", async () => {
+  using p = place();
+  const child = new Deno.Command("sh", {
+    args: ["-c", "read line", "daemon", "--inspect=127.0.0.1:0"],
+    stdin: "piped",
+  }).spawn();
+  const { pid } = child;
+  const url = `http://127.0.0.1:${freePort()}`;
+  p.write("state/daemon.json", JSON.stringify({ pid, url, started_at: new Date().toISOString() }));
+  const { found } = await p.find();
+  assert.equal(found.get("INSPECTOR_OPEN")?.severity, "error");
+  await child.stdin.close();
+  await child.status;
+});
+
 Deno.test("a daemon that does not take our token is up, and refuses", async () => {
   using p = place();
   await using at = listening({ "daemon.auth_token": "right-token" });
