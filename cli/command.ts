@@ -32,6 +32,8 @@ export interface Command {
   /** As it is typed, with its arguments: `ack <id> [text]`. */
   readonly words: string;
   readonly summary: string;
+  /** What its own help says besides. */
+  readonly about?: string;
   /** Flags and what they mean: `--timeout <seconds>`; `--attach <file> ...` may be said again. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
@@ -170,7 +172,10 @@ export function parserOf(
     const [, group, rest = ""] = /^((?:[a-z-]+ )*)([a-z-]+.*)$/.exec(command.words) ?? [];
     const above = (group ?? "").trim().split(" ").filter(Boolean).reduce(groupOf, root);
     const parser = above.command(rest, { hidden: command.hidden ?? false });
-    parser.description(command.summary).addHelpText("after", `\nExample:\n  ${command.example}`);
+    const { about } = command;
+    if (about !== undefined) parser.summary(command.summary);
+    parser.description(about === undefined ? command.summary : `${command.summary}\n\n${about}`);
+    parser.addHelpText("after", `\nExample:\n  ${command.example}`);
     for (const [flag, meaning] of Object.entries(command.flags ?? {})) {
       const once = flag.replace(/ \.\.\.$/, "");
       if (once === flag) parser.option(flag, meaning);

@@ -1,5 +1,6 @@
 /** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
 
+import { BACKUP_COMMAND } from "./backup_command.ts";
 import {
   type Command,
   EXIT,
@@ -11,8 +12,10 @@ import {
 import { CONFIG_COMMANDS } from "./config_commands.ts";
 import { findDaemon } from "./daemon_client.ts";
 import { healthOf, startDaemon, stopDaemon } from "./lifecycle.ts";
+import { LOGS_COMMAND } from "./logs_command.ts";
 import { complain, ink, print, printFields, printJson } from "./print.ts";
 import { eventRecord, showEvent, showHealth } from "./show.ts";
+import { TOP_COMMAND } from "./top_command.ts";
 import { watchEvents } from "./watch.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
@@ -37,6 +40,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh status",
     run: status,
   },
+  LOGS_COMMAND,
+  BACKUP_COMMAND,
   {
     words: "setup",
     summary: "Connect the coding agents of this machine",
@@ -63,6 +68,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh watch --replay 20",
     run: watch,
   },
+  TOP_COMMAND,
   {
     words: "demo",
     summary: "See two agents talk, in a throw-away mesh of their own",

@@ -1,25 +1,30 @@
-/** `mesh doctor`: how the daemon and its mesh are, and whether every message is accounted for. */
+/** `mesh doctor`: how the daemon, its mesh and this machine are, and what to do about it. */
 
-import type { Wire } from "kit/client.ts";
 import type { Clock } from "kit/clock.ts";
-import { listDeliveries } from "../daemon/delivery/contract.ts";
-import type { Health } from "../daemon/events/contract.ts";
-import { listPeers } from "../daemon/peers/contract.ts";
 import { type Command, EXIT, JSON_FLAG, type Session, type Words } from "./command.ts";
-import { healthOf } from "./lifecycle.ts";
-import { ink, print, printFields, printJson, printTable, type Terminal } from "./print.ts";
+import { FAILED, findAll } from "./doctor/checks.ts";
+import type { Finding, Severity } from "./doctor/finding.ts";
+import { thisMachine } from "./doctor/machine.ts";
+import { type Answer, hear, type Mesh, WAITING_MAX } from "./doctor/mesh.ts";
+import {
+  ink,
+  print,
+  printFields,
+  printJson,
+  printTable,
+  type Style,
+  type Terminal,
+} from "./print.ts";
 import { spanOf } from "./show.ts";
 import { reasonOf } from "./why.ts";
 
-type Answer = Wire<typeof listDeliveries>;
-
-/** What waits is told by recipient from the newest so many. */
-const WAITING_MAX = "500";
-
 export const DOCTOR: Command = {
   words: "doctor",
-  summary: "Say how the daemon and its mesh are, and what is wrong",
+  summary: "Say what is wrong with the daemon, its mesh or this machine, and how to mend it",
+  about: "0 when nothing is wrong, 1 with an error among the findings, 3 when nothing at all " +
+    "could be looked at. Looks, and changes nothing; the daemon may be down.",
   flags: {
+    "--all": "what is well, too",
     "--audit": "count all messages, and name each that is not accounted for",
     ...JSON_FLAG,
   },
@@ -34,52 +39,84 @@ interface Waiting {
   readonly reason: string | null;
 }
 
-/** 1 when a message is not accounted for: that is a fault of the daemon. */
-async function doctor({ daemon, terminal, clock }: Session, words: Words): Promise<number> {
-  const health = await healthOf(daemon);
-  const { peers } = await daemon.call(listPeers, { query: {} });
-  const query = { state: "queued", limit: WAITING_MAX } as const;
-  const answer = await daemon.call(listDeliveries, { query });
-  const { counts, total, unproved, unaccounted } = answer;
-  const waiting = waitingOf(answer);
-  const by_status = Object.fromEntries(
-    Map.groupBy(peers, ({ status }) => status).entries().map(([status, of]) => [status, of.length]),
-  );
-  const code = unaccounted.length === 0 ? EXIT.done : EXIT.refused;
-  if (words.flag("json")) {
-    const mesh = { peers: by_status, waiting, counts, total, unproved, unaccounted };
-    printJson(terminal, { health, ...mesh });
-    return code;
-  }
-  showState(terminal, daemon.url, { health, answer, peers: by_status });
-  showWaiting(terminal, waiting, clock);
-  if ((counts["queued"] ?? 0) > Number(WAITING_MAX)) {
+async function doctor(session: Session, words: Words): Promise<number> {
+  const { env, terminal, clock } = session;
+  const mesh = await hear(env, clock, () => session.daemon);
+  const findings = await findAll(thisMachine(env, clock), mesh);
+  if (words.flag("json")) printJson(terminal, answerOf(findings, mesh));
+  else show({ terminal, clock }, words, { findings, mesh });
+  if (findings.every(({ code }) => code === FAILED)) return EXIT.unreachable;
+  return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
+}
+
+/** What only the daemon knows is null or empty while it is down. */
+function answerOf(findings: readonly Finding[], { health, peers, answer }: Mesh) {
+  const { counts = {}, total = null, unproved = null, unaccounted = [] } = answer ?? {};
+  const waiting = answer ? waitingOf(answer) : [];
+  const by_status = peers ? countsOf(peers) : {};
+  const mesh = { peers: by_status, waiting, counts, total, unproved, unaccounted };
+  return { findings, health: health ?? null, ...mesh };
+}
+
+function show(
+  { terminal, clock }: Pick<Session, "terminal" | "clock">,
+  words: Words,
+  { findings, mesh }: { findings: readonly Finding[]; mesh: Mesh },
+): void {
+  const { answer } = mesh;
+  if (mesh.health) showState(terminal, mesh), print(terminal);
+  showFindings(terminal, findings, words.flag("all"));
+  if (!answer) return;
+  showWaiting(terminal, waitingOf(answer), clock);
+  if ((answer.counts["queued"] ?? 0) > Number(WAITING_MAX)) {
     print(terminal, ink("dim", `Of the newest ${WAITING_MAX} that wait.`));
   }
   if (words.flag("audit")) showAudit(terminal, answer);
-  else if (unaccounted.length > 0) {
-    print(terminal, ink("red", `${unaccounted.length} not accounted for: mesh doctor --audit`));
-  }
-  return code;
 }
 
-function showState(
-  to: Terminal,
-  url: string,
-  { health, answer, peers }: { health: Health; answer: Answer; peers: Record<string, number> },
-): void {
-  const { counts, unproved } = answer;
+const STYLES: Readonly<Record<Severity, Style>> = {
+  ok: "green",
+  note: "cyan",
+  warning: "yellow",
+  error: "red",
+};
+
+/** The worst first; what is well is counted, unless all is asked for. */
+function showFindings(to: Terminal, findings: readonly Finding[], all: boolean): void {
+  const order: readonly Severity[] = ["error", "warning", "note", "ok"];
+  const shown = order.filter((severity) => all || severity !== "ok")
+    .flatMap((severity) => findings.filter((one) => one.severity === severity));
+  for (const { area, severity, detail, fix } of shown) {
+    print(to, ink(STYLES[severity], severity.padEnd(8)), ink("dim", area.padEnd(10)), detail);
+    if (fix !== null) print(to, " ".repeat(18), ink("dim", "fix: "), fix);
+  }
+  const well = findings.filter(({ severity }) => severity === "ok").length;
+  if (!all) print(to, ink("green", `${well} checks are well`), ": mesh doctor --all");
+}
+
+function showState(to: Terminal, { health, daemon, peers, answer }: Mesh): void {
+  if (!health) return;
   printFields(to, {
     daemon: ink("green", "up"),
-    url,
+    url: daemon?.url,
     version: `${health.version}, schema ${health.schema_version}`,
     pid: String(health.pid),
     "up for": spanOf(health.uptime_seconds * 1000),
-    peers: told(peers) || "none",
+    peers: peers && (told(countsOf(peers)) || "none"),
     relay: health.relay.status,
-    waiting: String(counts["queued"] ?? 0),
-    unproved: unproved === 0 ? "0" : ink("yellow", `${unproved}: they went out without a proof`),
+    waiting: answer && String(answer.counts["queued"] ?? 0),
+    unproved: answer && unprovedOf(answer),
   });
+}
+
+function unprovedOf({ unproved }: Answer) {
+  return unproved === 0 ? "0" : ink("yellow", `${unproved}: they went out without a proof`);
+}
+
+function countsOf(peers: NonNullable<Mesh["peers"]>): Record<string, number> {
+  return Object.fromEntries(
+    Map.groupBy(peers, ({ status }) => status).entries().map(([status, of]) => [status, of.length]),
+  );
 }
 
 function showWaiting(to: Terminal, waiting: readonly Waiting[], clock: Clock): void {

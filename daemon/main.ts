@@ -10,6 +10,7 @@ import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
+import { boundedLog } from "./log_file.ts";
 import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
 import { isAtTerminal } from "./terminal.ts";
 
@@ -44,7 +45,8 @@ export async function runDaemon(env: Env): Promise<number> {
 }
 
 async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
-  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", writeLine)];
+  const write = boundedLog(join(state, "daemon.log"));
+  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   await using agents = agentsOf({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
   const opened = openOr(path, () =>

@@ -1,0 +1,30 @@
+/** The table of checks of `mesh doctor`, in the order in which they are told. */
+
+import { AGENT_CHECK } from "./agents.ts";
+import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
+import { type Check, error, type Finding } from "./finding.ts";
+import type { Machine } from "./machine.ts";
+import type { Mesh } from "./mesh.ts";
+import { PEERS } from "./peers.ts";
+import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
+import { TMUX } from "./tmux.ts";
+
+export const CHECKS: readonly Check[] = [
+  ...[DAEMON, STATE, CONFIG, DISK, CLOCK, TMUX, AGENT_CHECK, PEERS, RELAY, INSPECTOR],
+];
+
+/** All that is found. A check that fails is a finding too, and hides no other's. */
+export async function findAll(machine: Machine, mesh: Mesh): Promise<Finding[]> {
+  const found = await Promise.all(CHECKS.map(async ({ area, look }) => {
+    try {
+      return (await look(machine, mesh)).map((one) => ({ area, ...one }));
+    } catch (fault) {
+      const why = fault instanceof Error ? fault.message : String(fault);
+      return [{ area, ...error(FAILED, `could not be looked at: ${why}`, "mesh logs") }];
+    }
+  }));
+  return found.flat();
+}
+
+/** The code of a finding that says nothing but that a check failed. */
+export const FAILED = "CHECK_FAILED";

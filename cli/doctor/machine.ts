@@ -1,0 +1,125 @@
+/** What the checks of `mesh doctor` may ask this computer: files, programs, the disk, the time. */
+
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "kit/clock.ts";
+import type { Env } from "../../daemon/places.ts";
+
+/** A program that has not ended by then is given up. */
+const PROGRAM_MS_MAX = 5_000;
+
+export interface Ran {
+  readonly success: boolean;
+  /** What it wrote, on the standard output and then on the standard error. */
+  readonly said: string;
+}
+
+export interface Machine {
+  readonly env: Env;
+  readonly clock: Clock;
+  /** Undefined when it is not there, or must not be looked at. */
+  stat(path: string): Deno.FileInfo | undefined;
+  /** Undefined when it is not there, or must not be read. */
+  text(path: string): string | undefined;
+  /** The names in a directory; none when it is not there. */
+  names(path: string): string[];
+  /** Bytes that are left to us on the disk of a path; undefined when that cannot be told. */
+  free(path: string): number | undefined;
+  /** Where the shell would find a program. */
+  find(program: string): string | undefined;
+  /** Runs a program to its end; undefined when there is no such program, or it does not end. */
+  run(program: string, args: readonly string[], input?: string): Promise<Ran | undefined>;
+}
+
+export function thisMachine(env: Env, clock: Clock): Machine {
+  const stat = (path: string) => unlessShut(() => Deno.statSync(path));
+  return {
+    env,
+    clock,
+    stat,
+    text: (path) => unlessShut(() => Deno.readTextFileSync(path)),
+    names: (path) => unlessShut(() => [...Deno.readDirSync(path)].map(({ name }) => name)) ?? [],
+    free: (path) =>
+      unlessShut(() => {
+        const { bavail, bsize } = statfsSync(path);
+        return bavail * bsize;
+      }),
+    find: (program) =>
+      (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
+        .find((path) => isProgram(stat(path))),
+    run: (program, args, input) => run(program, args, { env, clock, input }),
+  };
+}
+
+/** `~/…` of the user whose environment it is. */
+export function atHome(env: Env, ...path: readonly string[]): string {
+  return join(env["HOME"] ?? "/", ...path);
+}
+
+export function isProgram(info: Deno.FileInfo | undefined): boolean {
+  return info !== undefined && info.isFile && (info.mode === null || (info.mode & 0o111) !== 0);
+}
+
+interface Running {
+  readonly env: Env;
+  readonly clock: Clock;
+  readonly input: string | undefined;
+}
+
+async function run(
+  program: string,
+  args: readonly string[],
+  { env, clock, input }: Running,
+): Promise<Ran | undefined> {
+  const late = new AbortController(), done = new AbortController();
+  try {
+    const child = new Deno.Command(program, {
+      args: [...args],
+      env: { ...env },
+      clearEnv: true,
+      stdin: input === undefined ? "null" : "piped",
+      stdout: "piped",
+      stderr: "piped",
+      signal: late.signal,
+    }).spawn();
+    clock.sleep(PROGRAM_MS_MAX, done.signal).then(() => late.abort(), () => undefined);
+    if (input !== undefined) await feed(child, input);
+    const { success, stdout, stderr } = await child.output();
+    if (late.signal.aborted) return undefined;
+    const text = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+    return { success, said: text.trim() };
+  } catch (fault) {
+    if (isShut(fault)) return undefined;
+    throw fault;
+  } finally {
+    done.abort();
+  }
+}
+
+/** A program that ends before it has read everything says why in its own words. */
+async function feed(child: Deno.ChildProcess, input: string): Promise<void> {
+  const writer = child.stdin.getWriter();
+  try {
+    await writer.write(new TextEncoder().encode(input));
+    await writer.close();
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.BrokenPipe)) throw fault;
+  }
+}
+
+function unlessShut<A>(work: () => A): A | undefined {
+  try {
+    return work();
+  } catch (fault) {
+    if (isShut(fault)) return undefined;
+    throw fault;
+  }
+}
+
+/** Whatever the system refuses us; a fault of our own is not that. */
+function isShut(fault: unknown): boolean {
+  const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
+  const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];
+  return kinds.some((kind) => fault instanceof kind) ||
+    (fault instanceof Error && "code" in fault && typeof fault.code === "string");
+}

@@ -1,0 +1,54 @@
+/** What the daemon itself finds contradictory about its peers, where it offers to look. */
+
+import { z } from "zod";
+import type { Daemon } from "../daemon_client.ts";
+import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
+import type { Peers } from "./mesh.ts";
+
+const PATH = "/peers/{id}/doctor";
+/** Each costs a request; a mesh with more peers is looked at one by one. */
+const PEERS_MAX = 50;
+
+const Report = z.object({
+  contradictions: z.array(z.object({
+    code: z.string(),
+    severity: z.enum(["error", "warning"]),
+    detail: z.string(),
+  })),
+});
+
+export const PEERS: Check = {
+  area: "peers",
+  async look(_, { daemon, peers }) {
+    if (!daemon || !peers || !await isOffered(daemon)) return [];
+    const open = peers.filter(({ status }) => status !== "retired");
+    const looked = open.slice(0, PEERS_MAX);
+    const found: Found[] = [];
+    for (const peer of looked) found.push(...await contradictions(daemon, peer));
+    if (looked.length < open.length) {
+      const detail = `${looked.length} of ${open.length} peers were looked at`;
+      found.push(note("PEERS_MANY", detail, "GET /peers/{id}/doctor looks at one"));
+    }
+    return found.length > 0
+      ? found
+      : [ok("PEERS_SOUND", `${looked.length} peers contradict nothing`)];
+  },
+};
+
+async function isOffered({ get }: Daemon): Promise<boolean> {
+  const response = await get("/openapi.json");
+  const document = z.object({ paths: z.record(z.string(), z.unknown()) })
+    .safeParse(await response.json().catch(() => undefined));
+  return document.success && Object.hasOwn(document.data.paths, PATH);
+}
+
+async function contradictions({ get }: Daemon, peer: Peers[number]): Promise<Found[]> {
+  const response = await get(PATH.replace("{id}", encodeURIComponent(peer.peer_id)));
+  const report = Report.safeParse(await response.json().catch(() => undefined));
+  // Gone between the list and the look.
+  if (!response.ok || !report.success) return [];
+  const fix = `mesh peers --all, and GET /peers/${peer.peer_id}/doctor for all of its evidence`;
+  return report.data.contradictions.map(({ code, severity, detail }) =>
+    (severity === "error" ? error : warning)(code, `${peer.name}: ${detail}`, fix)
+  );
+}

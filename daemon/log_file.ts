@@ -1,0 +1,58 @@
+/** Keeps the log file that the daemon's standard error goes to within bounds. */
+
+import { fstatSync } from "node:fs";
+
+/** A log larger than this is begun anew; the one before it is kept beside it, as `.1`. */
+const LOG_BYTES_MAX = 10_485_760;
+const STDERR = 2;
+
+interface Bounds {
+  readonly bytes_max?: number;
+  /** Where lines go; to the standard error, unless a test wants otherwise. */
+  readonly descriptor?: number;
+  readonly write?: (bytes: Uint8Array) => void;
+}
+
+/**
+ * Writes lines to the standard error. Where that is the file at `path`, as `mesh up` has it, the
+ * file is copied and cut when it is full: whoever holds it open to append goes on at its start.
+ */
+export function boundedLog(path: string, bounds: Bounds = {}): (line: string) => void {
+  const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = bounds;
+  let size = isOpenAs(descriptor, path) ? Deno.statSync(path).size : 0;
+  return (line) => {
+    const bytes = new TextEncoder().encode(`${line}\n`);
+    if (size > 0 && size + bytes.length > bytes_max) size = begin(path, descriptor);
+    write(bytes);
+    size += bytes.length;
+  };
+}
+
+/** The size from now on. A disk that is full must not end the daemon: then the log grows. */
+function begin(path: string, descriptor: number): number {
+  try {
+    if (!isOpenAs(descriptor, path)) return 0;
+    const old = `${path}.1`;
+    Deno.copyFileSync(path, old);
+    Deno.chmodSync(old, 0o600);
+    Deno.truncateSync(path, 0);
+  } catch (fault) {
+    if (!(fault instanceof Error)) throw fault;
+  }
+  return 0;
+}
+
+/** Whether an open file is the one of this name, and not a terminal or a file that was moved. */
+function isOpenAs(descriptor: number, path: string): boolean {
+  try {
+    const open = fstatSync(descriptor), named = Deno.statSync(path);
+    return named.isFile && open.ino === named.ino && open.dev === named.dev;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw fault;
+  }
+}
+
+function toStderr(bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
+}
