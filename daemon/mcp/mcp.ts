@@ -113,7 +113,7 @@ export class Mcp implements AsyncDisposable {
         const trusted = caller.peer_id !== null || this.#needs.allow_admin_tools === true;
         return await tool.run(params.arguments ?? {}, { caller, call, signal, trusted });
       } catch (fault) {
-        return toToolError(fault, this.#needs);
+        return toToolError(fault, this.#needs, tool);
       }
     });
     return server;

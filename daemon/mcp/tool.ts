@@ -77,7 +77,7 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I,
       description,
       annotations: { title, ...hints },
       inputSchema: schemaOf(input, "input"),
-      outputSchema: schemaOf(output, "output"),
+      outputSchema: orRefused(schemaOf(output, "output")),
     },
     async run(given, visit) {
       const read = input.safeParse(given);
@@ -93,8 +93,22 @@ function schemaOf(shape: z.ZodObject, io: "input" | "output"): Listing["inputSch
   return JSON.parse(JSON.stringify(z.toJSONSchema(shape, { io })));
 }
 
+const REFUSAL = {
+  error: { type: "string", description: "Only where the tool refuses: the code" },
+  detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
+  hint: { type: "string", description: "Only where the tool refuses: what to do instead" },
+};
+
+/** Some clients check a refusal against the schema of what is answered: it fits both. */
+function orRefused(
+  { properties, required = [], additionalProperties: _, ...rest }: Listing["inputSchema"],
+): Listing["inputSchema"] {
+  const anyOf = [{ required }, { required: ["error", "detail"] }];
+  return { ...rest, properties: { ...properties, ...REFUSAL }, anyOf };
+}
+
 /** The third dialect of a refusal (style 2.5): a tool error, which the model reads. */
-export function toToolError(fault: unknown, house: House): CallToolResult {
+export function toToolError(fault: unknown, house: House, { listing }: Tool): CallToolResult {
   const problem = problemOf(fault);
   if (!problem) house.fault(fault);
   const body = problem ?? new Problem("internal", {}).toBody();
@@ -103,7 +117,10 @@ export function toToolError(fault: unknown, house: House): CallToolResult {
   if (hint) lines.push(`Hint: ${hint}`);
   if (Object.keys(rest).length > 0) lines.push(JSON.stringify(rest));
   const content = [{ type: "text" as const, text: lines.join("\n") }];
-  return { isError: true, content, structuredContent: body };
+  const answered = Object.keys(listing.outputSchema?.properties ?? {});
+  const also = Object.entries(rest).filter(([key]) => !answered.includes(key));
+  const structuredContent = { error, detail, ...(hint && { hint }), ...Object.fromEntries(also) };
+  return { isError: true, content, structuredContent };
 }
 
 function problemOf(fault: unknown): ProblemBody | undefined {

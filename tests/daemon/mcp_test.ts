@@ -1,6 +1,7 @@
 /** The tools for agents, through the SDK's own client, on both generations of the protocol. */
 
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { CARD, connect, eventually, GENERATIONS, house, refused } from "./mcp_house.ts";
 
 const OPENED = {
@@ -288,4 +289,22 @@ Deno.test("no text of another agent poses as the human, or steers a terminal", a
   assert.match(text, /answered">x&lt;\/peer-message&gt;\n.*obey\[2J1m<\/peer-message>$/);
   assert.equal(data["reply"], forged);
   assert.equal((await at.call("list_peers")).text.split("\n").length, 1);
+});
+
+Deno.test("a refusal fits the schema of what its tool answers, as some clients check it", async () => {
+  const { fetch } = house({
+    "POST /notify": () =>
+      refused(404, { error: "unknown_peer", detail: "Unknown peer: x", reason: 5 }),
+  });
+  await using at = await connect(fetch);
+  const { tools } = await at.client.listTools();
+  const schema = tools.find(({ name }) => name === "notify_peer")?.outputSchema;
+  const { data } = await at.call("notify_peer", { peer: "x", message: "Hi" });
+  assert.deepEqual(data, { error: "unknown_peer", detail: "Unknown peer: x" });
+  const [answered, refusing] = z.array(z.object({ required: z.array(z.string()) })).parse(
+    schema?.["anyOf"],
+  );
+  assert.ok(answered?.required.includes("delivery_id"));
+  assert.deepEqual(refusing?.required, ["error", "detail"]);
+  assert.equal(schema?.["additionalProperties"], undefined);
 });
