@@ -60,6 +60,17 @@ class House implements AsyncDisposable {
     await this.#daemon?.status;
   }
 
+  /** The human's Enter, again while the dialog stays: it takes no key in the moment it appears. */
+  async allowedInPane(claude: Claude): Promise<void> {
+    const isOpen = () => claude.screen.includes("Do you want to create");
+    await until("the dialog", isOpen);
+    assert.equal(this.written, undefined);
+    await until("the file", () => {
+      if (isOpen()) claude.press("Enter");
+      return this.written === "x";
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.lab.endAgents();
     if (this.#daemon) {
@@ -102,9 +113,7 @@ withLab(import.meta.url, "what the human answers in the pane is no question any 
   await using house = new House();
   const claude = await house.start();
   const { correlation_id } = await house.asked(claude);
-  await until("the dialog", () => claude.screen.includes("Do you want to create"));
-  claude.press("Enter");
-  await until("the file", () => house.written === "x");
+  await house.allowedInPane(claude);
   await until("the end of the question", async () => {
     const params = { id: correlation_id ?? "" };
     return (await house.call(getAsk, { params })).close_reason === "cancelled";
@@ -116,8 +125,5 @@ withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", a
   const claude = await house.start();
   await house.asked(claude);
   await house.crash();
-  await until("the dialog", () => claude.screen.includes("Do you want to create"));
-  assert.equal(house.written, undefined);
-  claude.press("Enter");
-  await until("the file", () => house.written === "x");
+  await house.allowedInPane(claude);
 });
