@@ -104,7 +104,7 @@ export function withLab(
     const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
     const first = await runInside(inner);
     if (first.passed) return;
-    console.error(`"${name}" failed, and is run once more, as agents swallow keys:\n${first.said}`);
+    tell(`"${name}" failed, and is run once more, as agents swallow keys:\n${first.said}`);
     const again = await runInside(inner);
     assert(again.passed, again.said);
   });
