@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { Refused, type Wire } from "kit/client.ts";
 import { randomIds } from "kit/clock.ts";
-import { ATTACHMENTS_MAX, uploadAttachment } from "../daemon/attachments/contract.ts";
+import { ATTACHMENTS_MAX, uploadAttachment } from "../daemon/delivery/attachments/contract.ts";
 import { Failed, Misused, type Session, verb, type Words } from "./command.ts";
 import { Unreachable } from "./daemon_client.ts";
 import { print } from "./print.ts";

@@ -13,7 +13,7 @@ import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Many } from "./asks/many/many.ts";
 import type { Questions } from "./asks/questions/questions.ts";
-import type { Attachments } from "./attachments/attachments.ts";
+import type { Attachments } from "./delivery/attachments/attachments.ts";
 import type { Router } from "./asks/routing/router.ts";
 import type { Config } from "./config.ts";
 import { Courier } from "./delivery/ladder/courier.ts";

@@ -12,7 +12,7 @@ import { manyRoutes } from "./asks/many/routes.ts";
 import { answerAsk } from "./asks/questions/contract.ts";
 import { questionRoutes } from "./asks/questions/routes.ts";
 import { askRoutes, mannersOf } from "./asks/routes.ts";
-import { attachmentRoutes } from "./attachments/routes.ts";
+import { attachmentRoutes } from "./delivery/attachments/routes.ts";
 import { notifyPeer } from "./delivery/contract.ts";
 import { messageRoutes } from "./delivery/messages/routes.ts";
 import { deliveryRoutes } from "./delivery/routes.ts";

@@ -7,7 +7,7 @@ import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Approvals } from "./asks/questions/approvals.ts";
 import { Questions } from "./asks/questions/questions.ts";
-import { Attachments } from "./attachments/attachments.ts";
+import { Attachments } from "./delivery/attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
 import { Courier, toParcel } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";

@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Attachments } from "../attachments/contract.ts";
+import type { Attachments } from "../delivery/attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {

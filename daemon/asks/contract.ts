@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
 import { escapeMarkup } from "kit/text.ts";
-import { Attaching, Attachments } from "../attachments/contract.ts";
+import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { DeliveryState, Voice } from "../delivery/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";

@@ -1,7 +1,7 @@
 /** The end of an ask, whichever way it came: its row, its event, its asker, those who wait. */
 
 import type { Ground } from "kit/ground.ts";
-import type { Attachments } from "../attachments/contract.ts";
+import type { Attachments } from "../delivery/attachments/contract.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import type { Ask, Outcome, Question, TypedAnswer } from "./contract.ts";

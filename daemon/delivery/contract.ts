@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
-import { Attaching, Attachments } from "../attachments/contract.ts";
+import { Attaching, Attachments } from "./attachments/contract.ts";
 import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 

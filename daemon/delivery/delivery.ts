@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Numbers } from "../numbers.ts";
-import type { Attachments } from "../attachments/contract.ts";
+import type { Attachments } from "./attachments/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import {
   type Delivery as Record,

@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { isProblem } from "kit/problem.ts";
-import type { Attachments } from "../attachments/contract.ts";
+import type { Attachments } from "./attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { beginTrace } from "../traceparent.ts";
 import type { Broadcast, Held, Notify } from "./contract.ts";

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { contract, Instant, Ok, QueryFlag, QueryNumber, Text } from "kit/contract.ts";
-import { Attaching, Attachments } from "../attachments/contract.ts";
+import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { Question } from "../asks/contract.ts";
 
 const maybe = z.string().nullable();

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
-import { toWire } from "../attachments/contract.ts";
+import { toWire } from "../delivery/attachments/contract.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";
 

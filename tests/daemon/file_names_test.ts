@@ -2,7 +2,12 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { cleanName, cleanType, disposition, extensionOf } from "../../daemon/attachments/names.ts";
+import {
+  cleanName,
+  cleanType,
+  disposition,
+  extensionOf,
+} from "../../daemon/delivery/attachments/names.ts";
 import { world } from "../world.ts";
 import { formWith, typed, upload } from "./attachments_cast.ts";
 

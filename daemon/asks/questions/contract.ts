@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
-import { Attaching } from "../../attachments/contract.ts";
+import { Attaching } from "../../delivery/attachments/contract.ts";
 import { CloseReasons, GivenQuestion, Option, Origin, Outcome, Sender } from "../contract.ts";
 
 /** How long a caller is held, when it does not say (contract 3). */

@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
-import type { Attachments } from "../../attachments/contract.ts";
+import type { Attachments } from "../../delivery/attachments/contract.ts";
 import type { Address } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";

@@ -2,7 +2,7 @@
 
 import { escapeMarkup } from "kit/text.ts";
 import { Question, toQuestionTags } from "../../asks/contract.ts";
-import { toTag } from "../../attachments/contract.ts";
+import { toTag } from "../attachments/contract.ts";
 import type { Held } from "../contract.ts";
 
 /** All but line feeds; a tab becomes a space before. */

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
-import { toWire } from "../../attachments/contract.ts";
+import { toWire } from "../attachments/contract.ts";
 import type { Held, Opening } from "../contract.ts";
 import { ASK, AskRow, BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
 

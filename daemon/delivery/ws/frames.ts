@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { IdempotencyKey, line, Name, Text } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
-import type { toWire } from "../../attachments/contract.ts";
+import type { toWire } from "../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
 import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
 

@@ -1,6 +1,6 @@
 /** One live `/ws` connection: its line, its bound, its end. It decides nothing about messages. */
 
-import { toWire } from "../../attachments/contract.ts";
+import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { Held } from "../contract.ts";
 

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { IdempotencyKey, Name } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
-import { ATTACHMENTS_MAX } from "../../attachments/contract.ts";
+import { ATTACHMENTS_MAX } from "../../delivery/attachments/contract.ts";
 import type { McpCaller } from "../identify.ts";
 
 export const maybe = z.string().nullable();

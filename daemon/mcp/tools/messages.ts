@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Wire } from "kit/client.ts";
-import { toTag } from "../../attachments/contract.ts";
+import { toTag } from "../../delivery/attachments/contract.ts";
 import { Kind } from "../../delivery/contract.ts";
 import { listMessages, SEARCH_CHARS_MAX } from "../../delivery/messages/contract.ts";
 import { LOOKS, type Tool, tool } from "../tool.ts";

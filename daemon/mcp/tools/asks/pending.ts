@@ -10,7 +10,7 @@ import {
   Question,
   toQuestionTags,
 } from "../../../asks/contract.ts";
-import { toTag } from "../../../attachments/contract.ts";
+import { toTag } from "../../../delivery/attachments/contract.ts";
 import { LOOKS, type Tool, tool, type Visit } from "../../tool.ts";
 import { Attached, maybe, mustBePeer } from "../fields.ts";
 import { cut, quote, shareOf } from "../quoting.ts";

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { type Call, type Wire } from "kit/client.ts";
 import { getAsk, waitAsk } from "../../../asks/contract.ts";
-import { toTag } from "../../../attachments/contract.ts";
+import { toTag } from "../../../delivery/attachments/contract.ts";
 import type { McpCaller } from "../../identify.ts";
 import { Attached, maybe } from "../fields.ts";
 import { printable, quote } from "../quoting.ts";

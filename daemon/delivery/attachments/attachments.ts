@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Ground } from "kit/ground.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
-import type { Files } from "../files.ts";
+import type { Files } from "../../files.ts";
 import type { Attachment } from "./contract.ts";
 import { intake } from "./intake.ts";
 import { type Part, partsOf } from "./multipart.ts";
