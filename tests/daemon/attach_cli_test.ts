@@ -2,45 +2,21 @@
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { runCli } from "../../cli.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
-import { paper } from "./cli_paper.ts";
+import { cliHouse } from "./cli_house.ts";
 import { ask, enter, get, join, notify } from "./cast.ts";
 
 /** A daemon that listens, and a directory with files to send. */
 function house(settings: WorldOptions["settings"] = {}) {
-  const w = world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } });
-  const dir = Deno.makeTempDirSync();
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, at) => {
-      return w.daemon.fetch(request, at.remoteAddr);
-    },
-  );
-  const env = {
-    MESH_CONFIG: pathOf(dir, "config.yaml"),
-    MESH_STATE: dir,
-    MESH_DAEMON__PORT: String(server.addr.port),
-  };
+  const at = cliHouse(world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } }));
   return {
-    w,
-    url: `http://127.0.0.1:${server.addr.port}`,
+    ...at,
     /** Writes a file; where it is. */
     file(name: string, content: string | Uint8Array): string {
-      const path = pathOf(dir, name);
+      const path = pathOf(at.home, name);
       if (typeof content === "string") Deno.writeTextFileSync(path, content);
       else Deno.writeFileSync(path, content);
       return path;
-    },
-    async mesh(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, env, terminal);
-      return { code, ...lines };
-    },
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      await w[Symbol.asyncDispose]();
-      Deno.removeSync(dir, { recursive: true });
     },
   };
 }

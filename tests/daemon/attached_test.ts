@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
-import type { Adapter, Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
 import { type World, world } from "../world.ts";
 import { place, upload } from "./attachments_cast.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
+import { reader } from "./reader.ts";
 
 const LIMITS = { settings: { "human.name": "sam" } };
 
@@ -228,26 +228,6 @@ Deno.test("what waits carries its files over a restart", async () => {
   assert.deepEqual(bob.of("ask")[0]?.attachments, [one]);
   assert.deepEqual((await get(w, "/inbox")).items[0].attachments, [one]);
 });
-
-/** An adapter that keeps what an agent would read. */
-function reader() {
-  const framed: string[] = [];
-  const rung = {
-    name: "native" as const,
-    check: () => Promise.resolve({ ready: true as const }),
-    deliver: (_: Addressee, parcel: Parcel): Promise<Receipt> => {
-      framed.push(parcel.framed);
-      return Promise.resolve({ state: "accepted" });
-    },
-  };
-  const adapter: Adapter = {
-    backend: "generic",
-    rungs: () => [rung],
-    transport: () => "native",
-    sight: () => Promise.resolve(undefined),
-  };
-  return { adapter, framed };
-}
 
 Deno.test("an agent reads its files within the tags, and no name can break out of them", async () => {
   const { adapter, framed } = reader();

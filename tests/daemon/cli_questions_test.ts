@@ -1,36 +1,11 @@
 /** The commands for questions and asks to many, against a daemon in memory. */
 
 import assert from "node:assert/strict";
-import { runCli } from "../../cli.ts";
 import { world } from "../world.ts";
-import { paper } from "./cli_paper.ts";
+import { cliHouse } from "./cli_house.ts";
 import { ask, enter, get, post } from "./cast.ts";
 
-/** A daemon behind a real port, as the CLI finds it. */
-function house() {
-  const w = world();
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
-  );
-  const env = {
-    MESH_CONFIG: "/none",
-    MESH_STATE: "/none",
-    MESH_DAEMON__PORT: String(server.addr.port),
-  };
-  return {
-    w,
-    async mesh(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, env, terminal, w.clock);
-      return { code, ...lines };
-    },
-    async [Symbol.asyncDispose]() {
-      await w[Symbol.asyncDispose]();
-      await server.shutdown();
-    },
-  };
-}
+const house = () => cliHouse(world());
 
 const CHOICE = {
   kind: "choice",

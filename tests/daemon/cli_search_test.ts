@@ -4,34 +4,11 @@ import assert from "node:assert/strict";
 import { runCli } from "../../cli.ts";
 import { world, type WorldOptions } from "../world.ts";
 import { ask, enter, join, joinWithReceipts, notify, post } from "./cast.ts";
+import { cliHouse } from "./cli_house.ts";
 import { paper } from "./cli_paper.ts";
 
-/** A world with a port, and a `mesh` that calls it. */
 function place(settings: NonNullable<WorldOptions["settings"]> = {}) {
-  const w = world({ settings });
-  const dir = Deno.makeTempDirSync();
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
-  );
-  const env = {
-    MESH_CONFIG: `${dir}/none.yaml`,
-    MESH_STATE: dir,
-    MESH_DAEMON__PORT: String(server.addr.port),
-  };
-  return {
-    w,
-    async mesh(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, env, terminal, w.clock);
-      return { code, ...lines };
-    },
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      await w[Symbol.asyncDispose]();
-      Deno.removeSync(dir, { recursive: true });
-    },
-  };
+  return cliHouse(world({ settings }));
 }
 
 Deno.test("`search` lists who said what to whom, newest first, and how to see more", async () => {

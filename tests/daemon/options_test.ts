@@ -2,34 +2,14 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import type { Adapter, Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
+import { reader } from "./reader.ts";
 
 const CHOICE = {
   kind: "choice",
   options: [{ id: "blue", title: "The blue one" }, { id: "red", title: "" }],
 };
-
-/** An adapter that keeps what an agent would read. */
-function reader() {
-  const framed: string[] = [];
-  const rung = {
-    name: "native" as const,
-    check: () => Promise.resolve({ ready: true as const }),
-    deliver: (_: Addressee, parcel: Parcel): Promise<Receipt> => {
-      framed.push(parcel.framed);
-      return Promise.resolve({ state: "accepted" });
-    },
-  };
-  const adapter: Adapter = {
-    backend: "generic",
-    rungs: () => [rung],
-    transport: () => "native",
-    sight: () => Promise.resolve(undefined),
-  };
-  return { adapter, framed };
-}
 
 /** What @bob's agent reads of an ask. */
 async function read(text: string, question: unknown) {

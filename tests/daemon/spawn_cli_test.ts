@@ -1,33 +1,19 @@
 /** The commands that start agents, against a daemon in memory with a made-up tmux. */
 
 import assert from "node:assert/strict";
-import { runCli } from "../../cli.ts";
-import { paper } from "./cli_paper.ts";
+import { listening } from "./cli_house.ts";
 import { agent, restartAndComeBack } from "./restarting.ts";
 import { SOCKET, spawningWorld, type WorldSettings } from "./spawning.ts";
 
 async function house(settings: WorldSettings = {}) {
   const inner = await spawningWorld({ settings });
-  const { w } = inner;
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
-  );
-  const env = {
-    MESH_CONFIG: "/none",
-    MESH_STATE: "/none",
-    MESH_DAEMON__PORT: String(server.addr.port),
-  };
+  const { mesh, stop } = listening(inner.w);
   return {
     ...inner,
-    async mesh(words: string[], more: Record<string, string> = {}) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, { ...env, ...more }, terminal, w.clock);
-      return { code, ...lines };
-    },
+    mesh,
     async [Symbol.asyncDispose]() {
       await inner[Symbol.asyncDispose]();
-      await server.shutdown();
+      await stop();
     },
   };
 }

@@ -1,19 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { until } from "./patience.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
-const DEADLINE_MS = 20_000;
-const POLL_MS = 25;
-
-/** Asks again until there is an answer; a deadline, not a sleep, bounds it. */
-async function until<T>(what: string, look: () => T | undefined): Promise<T> {
-  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    const found = look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`Timed out: ${what}`);
-}
 
 function place() {
   const cwd = Deno.makeTempDirSync();

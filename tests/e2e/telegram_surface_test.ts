@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import { FakeMesh } from "../telegram/cast.ts";
 import { FakeBotApi, TOKEN } from "../telegram/fake_bot_api.ts";
+import { until } from "./patience.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
-const DEADLINE_MS = 20_000;
-const POLL_MS = 25;
 const HEALTH = {
   status: "ok",
   version: "1.2.3",
@@ -18,15 +17,6 @@ const HEALTH = {
   capabilities: { ask_pull_delivery: true },
   relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
 };
-
-/** Asks again until it holds; a deadline, not a sleep, bounds it. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    if (holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`Timed out: ${what}`);
-}
 
 /** A daemon's socket and inbox, on a port of this machine. */
 function serveMesh(mesh: FakeMesh) {
@@ -86,14 +76,14 @@ Deno.test("the program shows items, carries replies, outlives a lost line, and e
   }).spawn();
   const said = new Response(child.stderr).text();
   await using _ = ended(child, said);
-  await until("the greeting", () => mesh.greetings.length === 1);
+  await until("the greeting", () => mesh.greetings.length === 1 || undefined);
   mesh.item({ text: "Ready?" });
-  await until("the receipt", () => mesh.receipts.length === 1);
+  await until("the receipt", () => mesh.receipts.length === 1 || undefined);
   bot.reply(bot.told[0]?.message_id ?? 0, "Yes");
-  await until("the reply", () => mesh.replies.length === 1);
+  await until("the reply", () => mesh.replies.length === 1 || undefined);
   assert.partialDeepStrictEqual(mesh.replies, [{ surface: "telegram", text: "Yes" }]);
   mesh.close(1001);
-  await until("the next line", () => mesh.greetings.length === 2);
+  await until("the next line", () => mesh.greetings.length === 2 || undefined);
   child.kill("SIGINT");
   assert.equal((await child.status).code, 0, await said);
   assert.match(await said, /shown in chat 815[^]*The daemon is away[^]*The daemon is back/);
