@@ -1,6 +1,5 @@
 /** Everything the daemon can be told, and by which name (contract 8). */
 
-import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
@@ -8,6 +7,7 @@ import { ARMS } from "./asks/routing/contract.ts";
 import { isReserved } from "./peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
+import { parseYaml } from "./yaml.ts";
 
 const int = (least: number, most: number, what: string) =>
   z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);

@@ -1,12 +1,14 @@
 /** Birth certificates: signed by this daemon, 24 h, bound to one session of one agent. */
 
-import { compactVerify, errors, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
 import type { Clock } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 
 const LIFETIME_MS = 24 * 3_600_000;
 const TYPE = "mesh-birth";
+
+/** Loaded by the first certificate: a start has none. */
+const jose = () => import("jose");
 
 /** What a certificate says of its bearer. */
 export const Claims = z.object({
@@ -39,6 +41,7 @@ export class Registry {
   async issue(claims: Claims): Promise<{ birth_certificate: string; expires_at: number }> {
     const now = this.#clock.now();
     const expires = Math.floor((now + LIFETIME_MS) / 1000);
+    const { SignJWT } = await jose();
     const birth_certificate = await new SignJWT(Claims.parse(claims))
       .setProtectedHeader({ alg: "HS256", typ: TYPE })
       .setIssuedAt(Math.floor(now / 1000))
@@ -49,6 +52,7 @@ export class Registry {
 
   /** The claims of a certificate that is ours and not expired; else `certificate_mismatch`. */
   async check(certificate: string): Promise<Claims> {
+    const { errors, jwtVerify } = await jose();
     try {
       const { payload } = await jwtVerify(certificate, this.#key, {
         algorithms: ["HS256"],
@@ -65,6 +69,7 @@ export class Registry {
 
   /** The claims of a certificate that is ours, whether it has expired or not. */
   async read(certificate: string): Promise<Claims> {
+    const { compactVerify } = await jose();
     try {
       const options = { algorithms: ["HS256"] };
       const { payload, protectedHeader } = await compactVerify(certificate, this.#key, options);

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { readSettings, Secret } from "kit/settings.ts";
 import { readConfig, SETTINGS } from "../../daemon/config.ts";
 import { configPath, statePath } from "../../daemon/places.ts";
+import { parseYaml } from "../../daemon/yaml.ts";
 
 const HOME = { HOME: "/home/ada" };
 const PATH = "/home/ada/.config/mesh/config.yaml";
@@ -122,6 +122,8 @@ Deno.test("a host that is not loopback needs a token beside it", () => {
 
 Deno.test("a file that is no YAML, or no table, is named", () => {
   assert.match(mistakes("daemon: [").join(), /config\.yaml: not YAML/);
+  assert.match(mistakes("daemon: {}\n---\nhuman: {}").join(), /not YAML: found 2 documents/);
+  assert.match(mistakes("human: {}\nhuman: {}").join(), /not YAML/);
   assert.match(mistakes("just words").join(), /config\.yaml: found "just words"/);
   assert.deepEqual(mistakes("# only a comment"), []);
 });
@@ -135,7 +137,6 @@ Deno.test("the file and the state are where XDG says, or where MESH_CONFIG and M
   assert.equal(statePath({ ...HOME, MESH_STATE: "/mine" }), "/mine");
 });
 
-const parse = (text: string): unknown => parseYaml(text, { logLevel: "silent" });
 const TABLE = {
   "a.port": z.number().int().describe("a port").default(1),
   "a.b.words": z.array(z.string()).describe("a list of words").default([]),
@@ -149,7 +150,7 @@ Deno.test("whatever is said, it is read or refused with the one error", () => {
   const env = fc.dictionary(fc.oneof(name, fc.string()), fc.string());
   fc.assert(fc.property(file, env, (file, env) => {
     try {
-      const said = { file, file_name: "file", env, parse };
+      const said = { file, file_name: "file", env, parse: parseYaml };
       const { "a.port": port, "a.b.words": words } = readSettings(TABLE, said);
       assert.ok(Number.isInteger(port) && Array.isArray(words));
     } catch (fault) {
