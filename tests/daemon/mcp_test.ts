@@ -29,6 +29,13 @@ const SPAWNED = {
 const RESTARTED = {
   ...{ restart_id: "restart-1", outcome: "restarted", resume_mode: "resumed", would_run: null },
 };
+const SCHEDULED = {
+  ...{ schedule_id: "sched-1", from_peer: "api", to_peer: "web", text: "Stand up" },
+  ...{ kind: "notify", state: "active", cron: null, timezone: null, circle: null },
+  ...{ fire_at: "2030-01-01T00:10:00.000Z", next_fire_at: "2030-01-01T00:10:00.000Z" },
+  ...{ last_fired_at: null, last_outcome: null, last_error: null, last_message_id: null },
+  created_at: "2030-01-01T00:00:00.000Z",
+};
 const ASKED = {
   "POST /ask": () => OPENED,
   "POST /asks/ask-1/wait": () => RESOLVED,
@@ -55,6 +62,9 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      "schedule_create",
+      "schedule_list",
+      "schedule_delete",
       "kill_peer",
       "claim_orchestrator_role",
       "orchestrator_status",
@@ -95,6 +105,9 @@ for (const generation of GENERATIONS) {
       "GET /asks/pending": () => ({ asks: [] }),
       "GET /messages": () => ({ messages: [], next: null }),
       "GET /peers/web": () => CARD,
+      "POST /schedules": () => SCHEDULED,
+      "GET /schedules": () => ({ schedules: [SCHEDULED] }),
+      "DELETE /schedules/sched-1": () => ({ ...SCHEDULED, state: "cancelled" }),
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => CARD,
       "POST /spawn": () => SPAWNED,
@@ -119,6 +132,9 @@ for (const generation of GENERATIONS) {
       ["answer", { correlation_id: "ask-1", option_id: "a" }],
       ["list_asks", {}],
       ["search_messages", { query: "Why" }],
+      ["schedule_create", { peer: "web", message: "Stand up", fire_at: "10m" }],
+      ["schedule_list", {}],
+      ["schedule_delete", { schedule_id: "sched-1" }],
       ["kill_peer", { peer: "web" }],
       ["claim_orchestrator_role", {}],
       ["orchestrator_status", {}],
