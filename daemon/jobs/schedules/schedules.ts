@@ -301,12 +301,14 @@ interface Asked {
 
 /** The timing after a change; as it was where nothing of it changed. */
 function retimed(before: Stored, { fire_at, cron, timezone }: Asked, now: number): Timing {
-  const same = before.timezone ?? undefined;
+  const clock = timezone ?? before.timezone ?? undefined;
   if (fire_at !== undefined) return timingOf({ fire_at, timezone }, now);
-  if (cron !== undefined) return timingOf({ cron, timezone: timezone ?? same }, now);
-  if (timezone === undefined) return before;
-  if (before.cron === null) return { ...before, timezone };
-  return timingOf({ cron: before.cron, timezone }, now);
+  if (cron !== undefined) return timingOf({ cron, timezone: clock }, now);
+  if (timezone !== undefined && before.cron !== null) {
+    return timingOf({ cron: before.cron, timezone }, now);
+  }
+  const { fire_at: at, cron: pattern, next_fire_at } = before;
+  return { fire_at: at, cron: pattern, timezone: clock ?? null, next_fire_at };
 }
 
 function unfit(path: string, message: string): Problem<"invalid_request"> {
