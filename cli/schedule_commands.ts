@@ -160,7 +160,7 @@ function showSchedules(to: Terminal, schedules: readonly Schedule[], now: number
       { title: "STATE", of: stateOf },
       { title: "NEXT", of: ({ next_fire_at }) => until(next_fire_at, now) },
       { title: "WHEN", of: whenOf },
-      { title: "FROM", of: ({ from_peer }) => from_peer },
+      { title: "FROM", of: ({ from_peer_name }) => from_peer_name },
       { title: "TO", of: ({ to_peer }) => to_peer },
       { title: "KIND", of: ({ kind }) => kind },
       { title: "TEXT", of: ({ text }) => text },
@@ -178,13 +178,13 @@ function showOne(to: Terminal, done: string, schedule: Schedule): void {
 }
 
 function showSchedule(to: Terminal, schedule: Schedule): void {
-  const { schedule_id, from_peer, to_peer, kind, circle, created_at } = schedule;
+  const { schedule_id, from_peer_name, to_peer, kind, circle, created_at } = schedule;
   const { next_fire_at, last_fired_at, last_outcome, last_error, last_message_id } = schedule;
   const outcome = [last_outcome, last_error].filter(Boolean).join(": ");
   printFields(to, {
     schedule: ink("cyan", schedule_id),
     state: stateOf(schedule),
-    from: from_peer,
+    from: from_peer_name,
     to: to_peer,
     ...{ kind, circle },
     when: whenOf(schedule),

@@ -346,6 +346,7 @@ export const migrations: readonly string[] = [
     schedule_id text not null unique,
     from_peer text not null,
     from_peer_id text,
+    from_peer_name text not null,
     to_peer text not null,
     text text not null,
     kind text not null check (kind in ('notify', 'ask')),

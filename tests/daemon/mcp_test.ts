@@ -30,12 +30,29 @@ const RESTARTED = {
   ...{ restart_id: "restart-1", outcome: "restarted", resume_mode: "resumed", would_run: null },
 };
 const SCHEDULED = {
-  ...{ schedule_id: "sched-1", from_peer: "api", to_peer: "web", text: "Stand up" },
+  ...{
+    schedule_id: "sched-1",
+    from_peer: "api",
+    from_peer_id: "peer-api",
+    from_peer_name: "api",
+    to_peer: "web",
+    text: "Stand up",
+  },
   ...{ kind: "notify", state: "active", cron: null, timezone: null, circle: null },
   ...{ fire_at: "2030-01-01T00:10:00.000Z", next_fire_at: "2030-01-01T00:10:00.000Z" },
   ...{ last_fired_at: null, last_outcome: null, last_error: null, last_message_id: null },
   created_at: "2030-01-01T00:00:00.000Z",
 };
+const SCHEDULES = {
+  "POST /schedules": () => SCHEDULED,
+  "GET /schedules": () => ({ schedules: [SCHEDULED] }),
+  "DELETE /schedules/sched-1": () => ({ ...SCHEDULED, state: "cancelled" }),
+};
+const SCHEDULE_CALLS: [string, Record<string, unknown>][] = [
+  ["schedule_create", { peer: "web", message: "Stand up", fire_at: "10m" }],
+  ["schedule_list", {}],
+  ["schedule_delete", { schedule_id: "sched-1" }],
+];
 const ASKED = {
   "POST /ask": () => OPENED,
   "POST /asks/ask-1/wait": () => RESOLVED,
@@ -87,7 +104,7 @@ for (const generation of GENERATIONS) {
   Deno.test(`${generation}: every tool answers what its output schema says`, async () => {
     const told = { delivery_id: "notif-1", delivery_state: "queued", delivered: false };
     const { fetch, faults } = house({
-      ...ASKED,
+      ...{ ...ASKED, ...SCHEDULES },
       "POST /ack": () => ({ ok: true, close_reason: "ack" }),
       "POST /decline": () => ({ ok: true, close_reason: "declined" }),
       "POST /notify": () => ({
@@ -105,9 +122,6 @@ for (const generation of GENERATIONS) {
       "GET /asks/pending": () => ({ asks: [] }),
       "GET /messages": () => ({ messages: [], next: null }),
       "GET /peers/web": () => CARD,
-      "POST /schedules": () => SCHEDULED,
-      "GET /schedules": () => ({ schedules: [SCHEDULED] }),
-      "DELETE /schedules/sched-1": () => ({ ...SCHEDULED, state: "cancelled" }),
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => CARD,
       "POST /spawn": () => SPAWNED,
@@ -132,9 +146,7 @@ for (const generation of GENERATIONS) {
       ["answer", { correlation_id: "ask-1", option_id: "a" }],
       ["list_asks", {}],
       ["search_messages", { query: "Why" }],
-      ["schedule_create", { peer: "web", message: "Stand up", fire_at: "10m" }],
-      ["schedule_list", {}],
-      ["schedule_delete", { schedule_id: "sched-1" }],
+      ...SCHEDULE_CALLS,
       ["kill_peer", { peer: "web" }],
       ["claim_orchestrator_role", {}],
       ["orchestrator_status", {}],

@@ -18,7 +18,7 @@ const BERLIN = { from: utc(3, 31, 1), to: utc(10, 27, 1), winter: 1, summer: 2 }
 /** The second Sunday of March, the first of November, each at two by the clock on the wall. */
 const NEW_YORK = { from: utc(3, 10, 7), to: utc(11, 3, 6), winter: -5, summer: -4 };
 
-/** When the clock on the wall shows a time of a day, in hours; after the spring change if it never does. */
+/** When the clock on the wall shows a time, in hours; the spring change where it never does. */
 function instant({ from, to, winter, summer }: typeof BERLIN, day: number, hours: number): number {
   const wall = day + hours * HOUR_MS;
   const inWinter = wall - winter * HOUR_MS, inSummer = wall - summer * HOUR_MS;

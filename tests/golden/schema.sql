@@ -266,6 +266,7 @@ CREATE TABLE schedules (
   schedule_id text not null unique,
   from_peer text not null,
   from_peer_id text,
+  from_peer_name text not null,
   to_peer text not null,
   text text not null,
   kind text not null check (kind in ('notify', 'ask')),

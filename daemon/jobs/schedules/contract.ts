@@ -20,7 +20,7 @@ export const ScheduleState = z.enum(scheduleMachine.states);
 /** A message for later (contract 2). */
 export const Schedule = z.object({
   schedule_id: z.string(),
-  /** As they were named; a name is looked up anew for each fire. */
+  /** As they were named; the recipient's name is looked up anew for each fire. */
   from_peer: z.string(),
   to_peer: z.string(),
   text: z.string(),
@@ -34,6 +34,9 @@ export const Schedule = z.object({
   /** Null once there is none. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
+  /** Null when the sender's name stands for no peer. */
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
   /** Whether the message was accepted; how it went from there is in its trace. */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: maybe,

@@ -90,7 +90,8 @@ export class Schedules {
       }
       const schedule: Stored = {
         schedule_id: this.#newId(),
-        ...{ from_peer, from_peer_id: from.peer_id, to_peer, text, kind, circle },
+        ...{ from_peer, from_peer_id: from.peer_id, from_peer_name: from.name },
+        ...{ to_peer, text, kind, circle },
         ...timing,
         state: "active",
         ...{ last_fired_at: null, last_outcome: null, last_error: null, last_message_id: null },
@@ -212,10 +213,10 @@ export class Schedules {
     const state = scheduleMachine.step(due.state, on);
     const settled_at = scheduleMachine.isFinal(state) ? now : null;
     rows.update(db, { ...due, ...fired, state, next_fire_at, settled_at, last_fired_at: now });
-    const { schedule_id, kind, from_peer, to_peer } = due;
+    const { schedule_id, kind, from_peer_id, from_peer_name: from, to_peer: to } = due;
     events.append("schedule_fired", {
       ...{ schedule_id, kind, state },
-      ...{ from_peer_id: due.from_peer_id, from: from_peer, to: to_peer },
+      ...{ from_peer_id, from, to },
       outcome: fired.last_outcome ?? "failed",
       error: fired.last_error,
       message_id: fired.last_message_id,

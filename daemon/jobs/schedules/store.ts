@@ -7,8 +7,6 @@ import { Schedule } from "./contract.ts";
 
 /** The record, and what only we need of it. */
 export const Stored = Schedule.extend({
-  /** The peer that scheduled it; null when its name stands for none. */
-  from_peer_id: z.string().nullable(),
   /** The human said so, text, recipient and all, through a door that only the human opens. */
   proven_human: z.boolean(),
   traceparent: z.string().nullable(),
@@ -18,7 +16,15 @@ export type Stored = z.output<typeof Stored>;
 
 const Row = rowOf(Stored);
 const columns = Object.keys(Stored.shape);
-const FIXED = ["schedule_id", "from_peer", "from_peer_id", "circle", "traceparent", "created_at"];
+const FIXED = [
+  "schedule_id",
+  "from_peer",
+  "from_peer_id",
+  "from_peer_name",
+  "circle",
+  "traceparent",
+  "created_at",
+];
 const changing = columns.filter((column) => !FIXED.includes(column));
 
 export function insert(db: Database, schedule: Stored): void {

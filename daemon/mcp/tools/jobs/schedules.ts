@@ -28,7 +28,7 @@ const SHOWN_MAX = 50;
 
 const Card = z.object({
   schedule_id: z.string(),
-  from_peer: z.string(),
+  from_peer_name: z.string(),
   to_peer: z.string(),
   kind: ScheduleKind,
   state: ScheduleState,
@@ -108,7 +108,7 @@ const list = tool({
     const left_off = found.length - schedules.length;
     const lines = schedules.map((card) => {
       const error = card.last_error ? ` Last: ${card.last_error}.` : "";
-      const of = { schedule: card.schedule_id, from: card.from_peer, to: card.to_peer };
+      const of = { schedule: card.schedule_id, from: card.from_peer_name, to: card.to_peer };
       return `${timeOf(card)}, ${card.kind}, ${card.state}.${error}\n${quote(of, card.text)}`;
     });
     if (left_off > 0) lines.push(`${left_off} more are not shown.`);
