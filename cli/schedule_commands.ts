@@ -31,7 +31,7 @@ const TIMING_FLAGS = {
   "--timezone <name>": "the clock that --cron goes by; yours by default",
 } as const;
 const ABOUT = "A name is looked up when the message is due. What was due while the daemon was " +
-  "down is sent\nonce when it is back. A one-shot that cannot be sent stays, as failed, and its " +
+  "down is sent once when it is back. A one-shot that cannot be sent stays, as failed, and its " +
   "sender is told.";
 
 const list = verb({

@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { EventType, MeshEvent } from "kit/events.ts";
 import { identOf, type Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";
+import { LATER } from "../words.ts";
 import type { Invariant } from "./invariant.ts";
 
 export const ABOUT_SCHEDULES: readonly Invariant[] = [
@@ -21,10 +22,12 @@ function firesOf({ w }: Storm): Fired[] {
     .filter((event): event is Fired => event.type === FIRED);
 }
 
-function fires(storm: Storm, { byIdent }: Picture): void {
-  const sent = firesOf(storm).flatMap(({ data }) => data.message_id ?? []);
-  assert.equal(new Set(sent).size, sent.length);
-  for (const id of sent) assert.ok(byIdent.has(identOf(id)), `${id} is lost`);
+function fires(storm: Storm, { messages }: Picture): void {
+  const sent = firesOf(storm).flatMap(({ data }) => data.message_id ?? []).map(identOf);
+  const later = messages.filter(({ kind, text }) =>
+    text.startsWith(`${LATER} `) && (kind === "ask" || kind === "notify")
+  );
+  assert.deepEqual(later.map(({ ident }) => ident).sort(), sent.sort());
 }
 
 const Row = z.object({

@@ -1,6 +1,7 @@
 /** Verbs of a storm about messages for later: made, changed, called off, due in a crash. */
 
 import type { Storm } from "../storm.ts";
+import { LATER } from "../words.ts";
 import type { Verb } from "./verb.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
@@ -18,6 +19,7 @@ export const ABOUT_SCHEDULES: readonly Verb[] = [
 /** The power fails as the heart sends what is due: before its commit, or after it. */
 async function crashDue(storm: Storm): Promise<void> {
   const { clock, daemon } = storm.w;
+  await schedule(storm);
   await clock.advance(MINUTE_MS);
   await storm.crash(() => {
     daemon.beat();
@@ -35,7 +37,7 @@ function timing({ chance }: Storm): Record<string, string> {
 
 /** Not the words of one who speaks now: those bear numbers that rise with the time of sending. */
 function words(storm: Storm): string {
-  return `later ${storm.words()}`;
+  return `${LATER} ${storm.words()}`;
 }
 
 async function schedule(storm: Storm): Promise<void> {
