@@ -6,20 +6,22 @@ import type { Verb } from "./verb.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
 const PATTERNS = ["* * * * *", "*/10 * * * *", "@hourly", "@daily"];
+/** Some of them are refused, for whom they are to or from. */
+const DUE = 3;
 const MINUTE_MS = 61_000;
 
 // deno-fmt-ignore
 export const ABOUT_SCHEDULES: readonly Verb[] = [
-  { name: "schedule",         weight: 8, run: schedule },
+  { name: "schedule",         weight: 8, run: (storm) => schedule(storm) },
   { name: "edit a schedule",  weight: 3, run: edit },
   { name: "cancel a schedule", weight: 3, run: (storm) => storm.remove(`/schedules/${pick(storm)}`) },
-  { name: "crash in a fire",  weight: 3, run: crashDue },
+  { name: "crash in a fire",  weight: 6, run: crashDue },
 ];
 
 /** The power fails as the heart sends what is due: before its commit, or after it. */
 async function crashDue(storm: Storm): Promise<void> {
   const { clock, daemon } = storm.w;
-  await schedule(storm);
+  for (let count = 0; count < DUE; count++) await schedule(storm, { fire_at: "0s" });
   await clock.advance(MINUTE_MS);
   await storm.crash(() => {
     daemon.beat();
@@ -40,13 +42,13 @@ function words(storm: Storm): string {
   return `${LATER} ${storm.words()}`;
 }
 
-async function schedule(storm: Storm): Promise<void> {
+async function schedule(storm: Storm, when = timing(storm)): Promise<void> {
   const answer = await storm.post("/schedules", {
     from_peer: storm.somebody(),
     to_peer: storm.somebody(),
     text: words(storm),
     kind: storm.chance.oneIn(2) ? "ask" : "notify",
-    ...timing(storm),
+    ...when,
   });
   if (answer.http === 200) storm.schedules.push(String(answer["schedule_id"]));
 }
