@@ -28,6 +28,7 @@ import { ink, print, printJson, processTerminal, type Terminal } from "./cli/pri
 import { PEER_COMMANDS } from "./cli/peer_commands.ts";
 import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
+import { SCHEDULE_COMMANDS } from "./cli/schedule_commands.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
@@ -266,6 +267,7 @@ export const COMMANDS: readonly Command[] = [
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
+  ...SCHEDULE_COMMANDS,
   ...SPAWN_COMMANDS,
   ATTACH_COMMAND,
   ...SURFACE_COMMANDS,

@@ -43,6 +43,7 @@ import { Replaced } from "./peers/lives/replaced.ts";
 import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
+import type { Schedules } from "./jobs/schedules/schedules.ts";
 import { routesOf } from "./routes.ts";
 import type { Restarts } from "./spawn/restarts/restarts.ts";
 import type { Spawns } from "./spawn/spawns.ts";
@@ -66,6 +67,7 @@ import {
   openSurfaces,
 } from "./wiring.ts";
 import { openLives } from "./wiring_lives.ts";
+import { openSchedules } from "./wiring_schedules.ts";
 import { openRestarts, openSpawns } from "./spawn_wiring.ts";
 
 const BEAT_MS = 1000;
@@ -124,6 +126,7 @@ export class Daemon implements AsyncDisposable {
   readonly agents: Agents;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
+  readonly schedules: Schedules;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
@@ -173,6 +176,7 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
+    this.schedules = openSchedules(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
     this.gate = openGate(this);
@@ -232,6 +236,7 @@ export class Daemon implements AsyncDisposable {
     this.delivery.beat(now);
     this.agents.beat(now);
     this.spawns.beat(now);
+    this.schedules.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);

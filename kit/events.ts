@@ -81,6 +81,16 @@ export const EVENTS = {
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),
   peer_restart_failed: z.object({ ...restart, reason: id }),
+  schedule_fired: z.object({
+    schedule_id: id,
+    kind: id,
+    state: id,
+    outcome: id,
+    error: maybe,
+    message_id: maybe,
+    ...from,
+    to: z.string(), // As it was named: it may be nobody by now.
+  }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -103,6 +103,10 @@ export const PROBLEMS = {
   spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
+  // Schedules.
+  unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
+  schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "schedule it anew", { schedule_id: id, state: z.string() }, "illegal_state"),
+  schedules_full:       refusal(429, "{active_max} scheduled messages are active", "cancel some with `mesh schedule delete`", { active_max: z.number() }),
   // The human inbox.
   no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

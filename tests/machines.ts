@@ -18,12 +18,16 @@ const ROOT = new URL("../", import.meta.url);
 export async function machines(): Promise<Found[]> {
   const found: Found[] = [];
   for (const floor of ["daemon", "relay"]) {
-    for (const { name, isDirectory } of Deno.readDirSync(new URL(floor, ROOT))) {
-      const room = `${floor}/${name}`;
-      if (isDirectory) found.push(...await machinesOf(room));
-    }
+    for (const room of within(floor)) found.push(...await machinesOf(room));
   }
   return found.sort((a, b) => a.room < b.room ? -1 : 1);
+}
+
+/** All folders below one: rooms, and the rooms in these. */
+function within(folder: string): string[] {
+  const inner = [...Deno.readDirSync(new URL(folder, ROOT))].filter((entry) => entry.isDirectory)
+    .map(({ name }) => `${folder}/${name}`);
+  return inner.flatMap((room) => [room, ...within(room)]);
 }
 
 async function machinesOf(room: string): Promise<Found[]> {

@@ -24,6 +24,8 @@ const SIGNATURES: [tool: string, manner: Manner, takes: string][] = [
   ["set_description", "settles", "description"],
   ["set_name",        "settles", "name"],
   ["search_messages", "looks",   "query? peer? with? kind? since? until? limit? cursor?"],
+  ["schedule_create", "says",    "peer message kind? fire_at? cron? timezone? circle? idempotency_key?"],
+  ["schedule_list",   "looks",   "state? peer? mine?"],
 ];
 
 for (const generation of GENERATIONS) {

@@ -29,6 +29,30 @@ const SPAWNED = {
 const RESTARTED = {
   ...{ restart_id: "restart-1", outcome: "restarted", resume_mode: "resumed", would_run: null },
 };
+const SCHEDULED = {
+  ...{
+    schedule_id: "sched-1",
+    from_peer: "api",
+    from_peer_id: "peer-api",
+    from_peer_name: "api",
+    to_peer: "web",
+    text: "Stand up",
+  },
+  ...{ kind: "notify", state: "active", cron: null, timezone: null, circle: null },
+  ...{ fire_at: "2030-01-01T00:10:00.000Z", next_fire_at: "2030-01-01T00:10:00.000Z" },
+  ...{ last_fired_at: null, last_outcome: null, last_error: null, last_message_id: null },
+  created_at: "2030-01-01T00:00:00.000Z",
+};
+const SCHEDULES = {
+  "POST /schedules": () => SCHEDULED,
+  "GET /schedules": () => ({ schedules: [SCHEDULED] }),
+  "DELETE /schedules/sched-1": () => ({ ...SCHEDULED, state: "cancelled" }),
+};
+const SCHEDULE_CALLS: [string, Record<string, unknown>][] = [
+  ["schedule_create", { peer: "web", message: "Stand up", fire_at: "10m" }],
+  ["schedule_list", {}],
+  ["schedule_delete", { schedule_id: "sched-1" }],
+];
 const ASKED = {
   "POST /ask": () => OPENED,
   "POST /asks/ask-1/wait": () => RESOLVED,
@@ -55,6 +79,9 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      "schedule_create",
+      "schedule_list",
+      "schedule_delete",
       "kill_peer",
       "claim_orchestrator_role",
       "orchestrator_status",
@@ -77,7 +104,7 @@ for (const generation of GENERATIONS) {
   Deno.test(`${generation}: every tool answers what its output schema says`, async () => {
     const told = { delivery_id: "notif-1", delivery_state: "queued", delivered: false };
     const { fetch, faults } = house({
-      ...ASKED,
+      ...{ ...ASKED, ...SCHEDULES },
       "POST /ack": () => ({ ok: true, close_reason: "ack" }),
       "POST /decline": () => ({ ok: true, close_reason: "declined" }),
       "POST /notify": () => ({
@@ -119,6 +146,7 @@ for (const generation of GENERATIONS) {
       ["answer", { correlation_id: "ask-1", option_id: "a" }],
       ["list_asks", {}],
       ["search_messages", { query: "Why" }],
+      ...SCHEDULE_CALLS,
       ["kill_peer", { peer: "web" }],
       ["claim_orchestrator_role", {}],
       ["orchestrator_status", {}],

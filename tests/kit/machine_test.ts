@@ -16,6 +16,7 @@ const COLUMNS: Record<string, [table: string, column: string]> = {
   delivery: ["messages", "state"    ],
   spawn:    ["spawns",   "registration_state"],
   restart:  ["restarts", "state"    ],
+  schedule: ["schedules", "state"   ],
 };
 
 for (const { machine } of MACHINES) {

@@ -57,6 +57,7 @@ export class Storm implements AsyncDisposable {
   /** What the daemon has accepted: the 12 digits of each, and its text. */
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
+  readonly schedules: string[] = [];
   readonly drains: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: Wait[] = [];
   /** How each ask was told to have ended. */

@@ -3,3 +3,5 @@
 export const WORD = "sesame";
 /** The human of the house. */
 export const HUMAN = "sam";
+/** What begins a text that is scheduled. */
+export const LATER = "later";

@@ -5,6 +5,7 @@ import { IdempotencyKey, Name } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { ATTACHMENTS_MAX } from "../../delivery/attachments/contract.ts";
 import type { McpCaller } from "../identify.ts";
+import type { Visit } from "../tool.ts";
 
 export const maybe = z.string().nullable();
 export const peer = z.string().describe("A name or a peer_id, as list_peers shows them");
@@ -42,4 +43,9 @@ export function speakerOf({ peer_id, name }: McpCaller): string {
 export function mustBePeer({ peer_id }: McpCaller, why: string): string {
   if (peer_id === null) throw new Problem("not_an_agent", { why });
   return peer_id;
+}
+
+/** A caller that nobody knows starts, stops and changes nothing, unless it is allowed to. */
+export function mustBeTrusted({ trusted }: Visit): void {
+  if (!trusted) throw new Problem("unknown_caller", {});
 }

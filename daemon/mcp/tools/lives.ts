@@ -6,6 +6,7 @@ import { Problem } from "kit/problem.ts";
 import { getPeer, listPeers } from "../../peers/contract.ts";
 import { assumeRole, killPeer } from "../../peers/lives/contract.ts";
 import { LOOKS, SETTLES, type Tool, tool, type Visit } from "../tool.ts";
+import { mustBeTrusted } from "./fields.ts";
 
 const maybe = z.string().nullable();
 
@@ -110,8 +111,4 @@ async function ownCircle({ caller, call, signal }: Visit): Promise<string | unde
   if (caller.peer_id === null) return undefined;
   const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {}, signal });
   return circle;
-}
-
-function mustBeTrusted({ trusted }: Visit): void {
-  if (!trusted) throw new Problem("unknown_caller", {});
 }

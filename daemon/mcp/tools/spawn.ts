@@ -2,11 +2,11 @@
 
 import { z } from "zod";
 import { IdempotencyKey, Name, Text } from "kit/contract.ts";
-import { Problem } from "kit/problem.ts";
 import { Backend, getPeer } from "../../peers/contract.ts";
 import { spawnPeer } from "../../spawn/contract.ts";
 import { restartPeer } from "../../spawn/restarts/contract.ts";
 import { SAYS, type Tool, tool, type Visit } from "../tool.ts";
+import { mustBeTrusted } from "./fields.ts";
 
 const maybe = z.string().nullable();
 
@@ -41,7 +41,8 @@ const spawn = tool({
     warnings: z.array(z.string()),
   }),
   async run({ idempotency_key, ...asked }, visit) {
-    const { caller, call, signal } = trusted(visit);
+    mustBeTrusted(visit);
+    const { caller, call, signal } = visit;
     const headers = { ...(idempotency_key && { "idempotency-key": idempotency_key }) };
     const body = { ...asked, from_peer: caller.peer_id ?? caller.name };
     const spawned = await call(spawnPeer, { body, query: {}, headers, signal });
@@ -79,7 +80,8 @@ const restart = tool({
     reason: maybe,
   }),
   async run({ peer, circle, ...asked }, visit) {
-    const { caller, call, signal } = trusted(visit);
+    mustBeTrusted(visit);
+    const { caller, call, signal } = visit;
     const from_peer = caller.peer_id ?? caller.name;
     const query = { circle: circle ?? await circleOf(visit) };
     const { peer_id } = await call(getPeer, { params: { id: peer }, query, signal });
@@ -97,12 +99,6 @@ const restart = tool({
 });
 
 export const SPAWN_TOOLS: readonly Tool[] = [spawn, restart];
-
-/** A caller that nobody knows starts and stops nothing, unless the configuration allows it. */
-function trusted(visit: Visit): Visit {
-  if (!visit.trusted) throw new Problem("unknown_caller", {});
-  return visit;
-}
 
 async function circleOf({ caller, call, signal }: Visit): Promise<string | undefined> {
   if (caller.peer_id === null) return undefined;

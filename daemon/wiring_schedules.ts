@@ -1,0 +1,31 @@
+/** How the desk of scheduled messages is opened: what it needs of the house. */
+
+import type { Daemon } from "./app.ts";
+import { Schedules } from "./jobs/schedules/schedules.ts";
+import * as peerRows from "./peers/store.ts";
+
+const DAY_MS = 86_400_000;
+/** Who speaks for the daemon. */
+const DAEMON = "mesh";
+
+export function openSchedules(house: Daemon): Schedules {
+  const { ground, directory, config } = house;
+  return new Schedules(ground, {
+    directory: {
+      sender: (argument, scope) => directory.sender(argument, scope),
+      resolve: (argument, scope) => directory.resolve(argument, scope),
+      address: (peer_id) => peerRows.address(ground.db, peer_id),
+    },
+    desks: {
+      ask: (said, manner) => {
+        const { ticket } = house.asks.open({ ...said, reply_delivery: "push" }, manner);
+        return ticket?.message.correlation_id ?? "";
+      },
+      notify: (said, manner) => house.notes.notify(said, manner).ticket.message.delivery_id,
+    },
+    tell: (to_peer, text) => {
+      house.notes.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false });
+    },
+    history_ms: config["daemon.history_days"] * DAY_MS,
+  });
+}
