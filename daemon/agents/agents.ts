@@ -174,6 +174,8 @@ export class Agents {
     if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
+      // Its process has gone on to another session, which may have told of itself first.
+      if (report.end_reason !== undefined && !this.#knows(report)) return () => ({});
       const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
@@ -212,10 +214,14 @@ export class Agents {
     };
   }
 
+  #knows({ session_id }: HookReport): boolean {
+    return this.#needs.peers.ofSession(session_id) !== undefined;
+  }
+
   /** The peer of a session: known, or registered by what its hook says. */
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#needs.peers.ofSession(report.session_id);
-    if (known && report.event !== "SessionStart") return known.peer_id;
+    if (known && report.source === undefined) return known.peer_id;
     const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
       path: report.cwd ?? "/",
