@@ -174,8 +174,7 @@ export class Agents {
     if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
-      // Its process has gone on to another session, which may have told of itself first.
-      if (report.end_reason !== undefined && !this.#knows(report)) return () => ({});
+      if (this.#isNobodys(report)) return () => reader.answer(payload, null);
       const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
@@ -214,8 +213,10 @@ export class Agents {
     };
   }
 
-  #knows({ session_id }: HookReport): boolean {
-    return this.#needs.peers.ofSession(session_id) !== undefined;
+  /** An end, or a subagent's work, in a session that its process has left, or never told of. */
+  #isNobodys({ session_id, end_reason, is_subagent }: HookReport): boolean {
+    if (end_reason === undefined && !is_subagent) return false;
+    return this.#needs.peers.ofSession(session_id) === undefined;
   }
 
   /** The peer of a session: known, or registered by what its hook says. */

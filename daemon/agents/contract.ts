@@ -132,6 +132,8 @@ export interface HookReport {
   readonly end_reason?: string | undefined;
   /** How the session began, in the agent's own word: only an event that begins one has it. */
   readonly source?: string | undefined;
+  /** It is of an agent inside the session, which alone makes no peer. */
+  readonly is_subagent?: boolean | undefined;
   /** A tool that the agent asks its user about; only where its hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
 }

@@ -129,6 +129,43 @@ Deno.test("the end of a session that its process has left already is the end of 
   );
 });
 
+Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its session", async () => {
+  await using w = world({ hooks: { copilot: copilotHooks } });
+  const inside = { agentId: "a-1", parentAgentId: ID, agentType: "general-purpose" };
+  const hook = (hookName: string, more = {}) =>
+    post(w, "/hooks/copilot", { ...common, hookName, ...more });
+  const within = (hookName: string, more = {}) =>
+    hook(hookName, { ...inside, sessionId: "a-1", ...more });
+  await within("userPromptSubmitted", { prompt: "Look" });
+  const names = async () => {
+    const { peers } = await get(w, "/peers");
+    return peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+  };
+  assert.equal((await names()).length, 0, "its session was not told of yet");
+  await hook("arrived");
+  const [peer] = await names();
+  await enter(w, "ada");
+  const id = await ask(w, "ada", peer.name, "Which port?");
+  await hook("agentStop");
+  const prompted = await within("userPromptSubmitted", { prompt: `Look at ${id}` });
+  assert.equal(prompted.additionalContext, undefined);
+  assert.deepEqual((await names()).map((one: Record<string, unknown>) => one["turn_state"]), [
+    "idle",
+  ]);
+  const wish = { toolName: "mesh/ack", toolInput: {} };
+  assert.equal((await within("permissionRequest", wish)).behavior, "allow");
+  const strange = { ...wish, parentAgentId: "a-0" };
+  assert.equal((await within("permissionRequest", strange)).behavior, "allow");
+  const report = copilotHooks.read({
+    ...{ ...common, ...inside, sessionId: "a-1" },
+    ...{ hookName: "permissionRequest", toolName: "bash", toolInput: {} },
+  });
+  assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
+  const started = { ...common, ...inside, hookName: "subagentStart" };
+  assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "told of by its session");
+  assert.equal((await names()).length, 1);
+});
+
 // Screens, as captured.
 
 // deno-fmt-ignore
@@ -182,6 +219,9 @@ Deno.test("Copilot's composer holds what was pasted, and tells when more was typ
 
 const NOON = Date.parse("2026-11-21T12:00:00Z");
 
+/** A record: its type, what it says more, and the subagent whose it is. */
+type Recorded = string | [type: string, data: Record<string, unknown>, agentId?: string];
+
 /** A home as Copilot CLI leaves it. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
@@ -193,12 +233,12 @@ class Home implements Disposable {
     Deno.writeTextFileSync(whole, text);
   }
 
-  /** A session's records, a second apart; `data` says more of one. */
-  session(records: readonly (string | [type: string, data: Record<string, unknown>])[]): void {
+  /** A session's records, a second apart. */
+  session(records: readonly Recorded[]): void {
     const lines = records.map((record, index) => {
-      const [type, data] = typeof record === "string" ? [record, {}] : record;
+      const [type, data, agentId] = typeof record === "string" ? [record, {}] : record;
       const timestamp = new Date(NOON + index * 1000).toISOString();
-      return JSON.stringify({ type, data, timestamp, id: String(index), parentId: null });
+      return JSON.stringify({ type, data, agentId, timestamp, id: String(index), parentId: null });
     });
     this.write(`session-state/${ID}/events.jsonl`, lines.map((line) => `${line}\n`).join(""));
   }
@@ -232,7 +272,7 @@ const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
 }];
 
 // deno-fmt-ignore
-const DOINGS: [what: string, records: Parameters<Home["session"]>[0], turn: string | null][] = [
+const DOINGS: [what: string, records: Recorded[], turn: string | null][] = [
   ["has just begun",          [START],                                                "idle"],
   ["was spoken to",           [START, SAID],                                          "working"],
   ["is in a turn",            [START, SAID, WENT],                                    "working"],
@@ -252,6 +292,21 @@ for (const [what, records, turn] of DOINGS) {
     assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, turn);
   });
 }
+
+Deno.test("a subagent's turns are not the session's, its dialogs are", () => {
+  using home = new Home();
+  const of = (
+    type: string,
+    data = {},
+  ): [string, Record<string, unknown>, string] => [type, data, "a"];
+  home.opened().session([START, SAID, WENT, of(WENT), of(DONE)]);
+  assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, "working");
+  home.session([START, SAID, WENT, of("permission.requested", { requestId: "1" })]);
+  assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, "awaiting_input");
+  home.session([START, SAID, WENT, DONE, of("assistant.message", { model: "small" })]);
+  const { turn_state, model, at } = doingOf(home.config_dir, ID, Deno.pid) ?? {};
+  assert.deepEqual([turn_state, model, at], ["idle", "gpt-6", NOON + 3_000]);
+});
 
 Deno.test("records are a process's own, are read from their end, and name the model", () => {
   using home = new Home();

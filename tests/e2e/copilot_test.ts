@@ -88,6 +88,12 @@ withOffice(
     for (const stage of ["attempting", "sent", "seen"]) assert(first.stages.includes(stage), stage);
     await until("its model", async () => (await office.peer())?.model === MODEL);
     await office.turn("idle");
+    // One that the composer shows the end of, and one in whose place it shows a marker.
+    for (const text of ["word ".repeat(1_200), "line\n".repeat(40)]) {
+      const long = await office.answer(await office.ask(peer.peer_id, text));
+      assert.deepEqual([long.reply, long.stages.includes("seen")], ["Port 8080", true]);
+    }
+    await office.turn("idle");
     const held = model.hold();
     await office.say("Think long");
     await office.turn("working");

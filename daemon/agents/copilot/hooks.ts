@@ -6,6 +6,7 @@ import { common, readerOf } from "../hooks/reading.ts";
 
 /** Our own tools, as a permission names them: `mesh/ask`. */
 const OURS = /^mesh\//;
+const SUBAGENT = "subagent";
 
 const SessionStart = z.object({
   ...common,
@@ -38,6 +39,8 @@ const PermissionRequest = z.object({
   toolInput: z.unknown(),
 });
 const Tool = z.object({ ...common, hook_event_name: z.enum(["preToolUse", "postToolUse"]) });
+/** Whatever a subagent does but ask for permission. */
+const Subagent = z.object({ ...common, hook_event_name: z.literal(SUBAGENT) });
 
 const Known = z.discriminatedUnion("hook_event_name", [
   SessionStart,
@@ -48,6 +51,7 @@ const Known = z.discriminatedUnion("hook_event_name", [
   Notification,
   PermissionRequest,
   Tool,
+  Subagent,
 ]);
 type Known = z.infer<typeof Known>;
 
@@ -56,22 +60,36 @@ const Spelt = z.looseObject({
   hookName: z.unknown().optional(),
   sessionId: z.unknown().optional(),
   transcriptPath: z.unknown().optional(),
+  agentId: z.unknown().optional(),
+  parentAgentId: z.unknown().optional(),
 });
 
-/** The same payload in the spelling that all agents share. */
+/**
+ * The same payload in the spelling that all agents share. A subagent's names itself as the session,
+ * and the one that it works for as its parent: its turns are nobody's, and it is given no message.
+ */
 function respelt(payload: unknown): unknown {
   const { data } = Spelt.safeParse(payload);
   if (!data) return payload;
-  const { hookName, sessionId, transcriptPath, ...rest } = data;
+  const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
+  const isOwn = agentId === undefined || agentId !== sessionId;
   return {
     ...rest,
-    hook_event_name: hookName,
-    session_id: sessionId,
+    hook_event_name: isOwn || hookName === "permissionRequest" ? hookName : SUBAGENT,
+    session_id: isOwn ? sessionId : parentAgentId ?? sessionId,
     transcript_path: transcriptPath,
+    is_subagent: !isOwn,
   };
 }
 
 const readCommon = readerOf(Known, particulars);
+const Inside = z.object({ is_subagent: z.literal(true) });
+
+function read(payload: unknown): HookReport {
+  const spelt = respelt(payload);
+  const report = readCommon(spelt);
+  return Inside.safeParse(spelt).success ? { ...report, is_subagent: true } : report;
+}
 
 function particulars(data: Known): Partial<HookReport> {
   switch (data.hook_event_name) {
@@ -94,6 +112,8 @@ function particulars(data: Known): Partial<HookReport> {
     case "preToolUse":
     case "postToolUse":
       return { turn_state: "working" };
+    case SUBAGENT:
+      return {};
   }
 }
 
@@ -121,7 +141,7 @@ function decided({ behavior, message }: Decision): Record<string, unknown> {
 
 /** The house's interface to all of this (`agents.ts`). Proved with 1.0.102. */
 export const copilotHooks: HookReader = {
-  read: (payload) => readCommon(respelt(payload)),
+  read,
   answer,
   decided,
   takesContext,

@@ -15,6 +15,8 @@ const ASKS_USER = "ask_user";
 const Noted = z.object({
   type: z.string(),
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  /** The subagent whose record it is. */
+  agentId: z.string().optional(),
   data: z.object({
     sessionId: z.string().optional(),
     requestId: z.string().optional(),
@@ -55,13 +57,15 @@ function doingIn(records: readonly Noted[]): Doing {
   let model: string | undefined;
   let at = 0;
   const dialogs = new Set<string>();
-  for (const { type, timestamp, data } of records) {
-    model = data.newModel ?? data.model ?? data.selectedModel ?? model;
+  for (const { type, timestamp, agentId, data } of records) {
     const { requestId = "", toolCallId = "" } = data;
     if (type === "permission.requested") dialogs.add(requestId);
     if (type === "permission.completed") dialogs.delete(requestId);
     if (type === "tool.execution_start" && data.toolName === ASKS_USER) dialogs.add(toolCallId);
     if (type === "tool.execution_complete") dialogs.delete(toolCallId);
+    if (/^permission/.test(type)) at = timestamp;
+    if (agentId !== undefined) continue; // Its dialogs are the session's, its turns are not.
+    model = data.newModel ?? data.model ?? data.selectedModel ?? model;
     turn = TURNS.get(type) ?? turn;
     if (TURNS.get(type) === "idle") dialogs.clear();
     if (TELLING.test(type)) at = timestamp;
@@ -69,8 +73,8 @@ function doingIn(records: readonly Noted[]): Doing {
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
-/** The records that change what a session does. */
-const TELLING = /^(session\.(start|resume)|user|assistant|permission|tool|abort)\b/;
+/** The records, beside permissions, that tell what a session does. */
+const TELLING = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
 
 /** A tool loop is one turn after the other, with no time in between. */
 const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
