@@ -35,6 +35,21 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** A subagent's first prompt stands behind what it is told of itself. */
+const DELEGATED: Rule = {
+  match: /Delegate it/,
+  steps: [
+    {
+      tool: "task",
+      args: {
+        ...{ agent_type: "general-purpose", description: "Looks", prompt: "Look inside" },
+        ...{ name: "inner", mode: "sync" },
+      },
+    },
+    { say: "The subagent said: ${result}" },
+  ],
+};
+
 interface Copilot extends Worker {
   readonly model: ChatModel;
 }
@@ -50,7 +65,7 @@ function hire(lab: Lab, bin: string): Copilot {
   Deno.mkdirSync(unpacked, { recursive: true });
   Deno.mkdirSync(join(lab.dir, "home/.cache"));
   Deno.symlinkSync(unpacked, join(lab.dir, "home/.cache/copilot"));
-  const model = new ChatModel(RULES);
+  const model = new ChatModel([...RULES, DELEGATED]);
   return {
     backend: "copilot",
     bin,
@@ -94,6 +109,15 @@ withOffice(
       assert.deepEqual([long.reply, long.stages.includes("seen")], ["Port 8080", true]);
     }
     await office.turn("idle");
+    await office.say("Delegate it");
+    await until("the subagent's prompt", () => model.timesSaid("Look inside") > 0);
+    await until("the end", () => office.screen.includes("The subagent said"));
+    await office.turn("idle");
+    const known = await office.peer();
+    assert.deepEqual([known?.peer_id, known?.mesh_session_id], [
+      peer.peer_id,
+      peer.mesh_session_id,
+    ]);
     const held = model.hold();
     await office.say("Think long");
     await office.turn("working");
