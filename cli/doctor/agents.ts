@@ -164,7 +164,8 @@ function split(line: string): string[] {
   const words = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([word]) =>
     word.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
   );
-  return words.slice(words.findIndex((word) => !/^[A-Z_]+=/.test(word)));
+  const first = words.findIndex((word) => !/^[A-Z_]+=/.test(word));
+  return first < 0 ? [] : words.slice(first);
 }
 
 /** What a package manager may throw away at any time. */

@@ -232,6 +232,11 @@ withOffice(
     }
     await command(office, "/clear");
     await until("a fresh session", () => office.screen.includes("Started a fresh session"));
+    const cleared = await until("it to be known", async () => {
+      const now = await office.peer({ status: "online" });
+      return now?.mesh_session_id !== peer.mesh_session_id && now;
+    });
+    assert.equal(cleared.peer_id, peer.peer_id);
     assert.equal(
       (await office.answer(await office.ask(peer.peer_id, "Which port?"))).reply,
       "Port 8080",

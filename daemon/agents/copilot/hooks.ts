@@ -72,7 +72,7 @@ function respelt(payload: unknown): unknown {
   const { data } = Spelt.safeParse(payload);
   if (!data) return payload;
   const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
-  const isOwn = agentId === undefined || agentId !== sessionId;
+  const isOwn = agentId === undefined || agentId !== sessionId; // Or of a subagent's begin and end.
   return {
     ...rest,
     hook_event_name: isOwn || hookName === "permissionRequest" ? hookName : SUBAGENT,
