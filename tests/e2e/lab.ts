@@ -11,7 +11,7 @@ import type { JsonObject } from "../../daemon/agents/install.ts";
 import { meshCommand } from "../../daemon/agents/setup_command.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { Model, type Rule } from "./model.ts";
-import { inPane, mesh, tmux } from "./programs.ts";
+import { inhabitants, inPane, mesh, tmux } from "./programs.ts";
 
 const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
 /** Every tool call is asked about: the mode of today's first start answers for the user. */
@@ -256,8 +256,9 @@ export class Lab implements AsyncDisposable {
 
   /** Ends the panes and what runs in them, and waits for it. */
   async endAgents(): Promise<void> {
+    const pids = [...this.#pids, ...inhabitants(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
-    await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
+    await until("the end of every agent", () => !pids.some((pid) => isAlive(pid)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

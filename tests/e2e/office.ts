@@ -74,7 +74,9 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   async enter(pane_id: string) {
     this.#pane = pane_id;
     await until("an empty composer", () => this.isEmpty, START_MS);
-    return await until("the peer", () => this.peer({ status: "online", pane_id }), START_MS);
+    const peer = await until("the peer", () => this.peer({ status: "online", pane_id }), START_MS);
+    this.#pids.push(peer.agent_pid ?? 0);
+    return peer;
   }
 
   /** The agent's record, if it is so. */

@@ -7,6 +7,7 @@ import { type Call, client } from "kit/client.ts";
 import { readBeacon } from "../../cli/daemon_client.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { type Env, readTextOrNothing } from "../../daemon/places.ts";
+import { isDescendant } from "../../daemon/processes.ts";
 
 export const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
@@ -25,6 +26,15 @@ export function tmux({ dir }: Place, args: readonly string[]): string {
   }).outputSync();
   if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
   return new TextDecoder().decode(stdout).trimEnd();
+}
+
+/** All that runs in the panes of this place: an agent may be a child of what was started there. */
+export function inhabitants({ dir }: Place): number[] {
+  const list = ["-S", join(dir, "tmux"), "list-panes", "-a", "-F", "#{pane_pid}"];
+  const { stdout } = new Deno.Command("tmux", { args: list, stderr: "null" }).outputSync();
+  const panes = new TextDecoder().decode(stdout).split("\n").filter((pid) => pid !== "");
+  const running = Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name));
+  return running.filter((pid) => panes.some((pane) => isDescendant(pid, Number(pane))));
 }
 
 /** What tmux is told to run in a pane: a program in its folder, with this environment alone. */
