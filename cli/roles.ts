@@ -7,7 +7,13 @@ type Role = (env: Env, args: string[]) => Promise<number | void>;
 export const ROLES = {
   daemon: async (env) => (await import("../daemon/main.ts")).runDaemon(env),
   relay: async (env) => (await import("../relay/main.ts")).runRelay(env),
-  mcp: async (env) => (await import("../daemon/mcp/proxy.ts")).runProxy(env),
+  mcp: async (env) => {
+    const [{ announce }, { runProxy }] = await Promise.all([
+      import("../daemon/agents/hook.ts"),
+      import("../daemon/mcp/proxy.ts"),
+    ]);
+    await Promise.all([announce(env), runProxy(env)]);
+  },
   hook: async (env, args) => (await import("../daemon/agents/hook.ts")).runHook(args, env),
 } as const satisfies Record<string, Role>;
 

@@ -14,6 +14,9 @@ import { codexHome } from "./agents/codex/threads.ts";
 import { geminiAdapter } from "./agents/gemini/gemini.ts";
 import { geminiHooks } from "./agents/gemini/hooks.ts";
 import { configDir as geminiDir } from "./agents/gemini/sessions.ts";
+import { copilotAdapter } from "./agents/copilot/copilot.ts";
+import { copilotHooks } from "./agents/copilot/hooks.ts";
+import { configDir as copilotDir } from "./agents/copilot/sessions.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
 import { opencodeAdapter } from "./agents/opencode/opencode.ts";
@@ -45,11 +48,17 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
     adapters: [
       claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
       codexAdapter({ tmuxes, clock, log, codex_home: codexHome(env), env }),
+      copilotAdapter({ tmuxes, clock, log, config_dir: copilotDir(env) }),
       geminiAdapter({ tmuxes, clock, log, config_dir: geminiDir(env) }),
       genericAdapter({ tmuxes, clock, log }),
       opencodeAdapter({ tmuxes, clock, log, data_dir: dataDir(env) }),
     ],
-    hooks: { "claude-code": claudeCodeHooks, codex: codexHooks(), gemini: geminiHooks },
+    hooks: {
+      "claude-code": claudeCodeHooks,
+      codex: codexHooks(),
+      copilot: copilotHooks,
+      gemini: geminiHooks,
+    },
     sights: sightsOf(tmuxes, ownSocket(env)),
     terminals: new Panes({ tmuxes, log, env }),
     async sessionOf(tmux_socket, pane_id) {

@@ -20,6 +20,7 @@ interface Agent {
 
 const claudeHome = (env: Env) => env["CLAUDE_CONFIG_DIR"] || atHome(env, ".claude");
 const codexHome = (env: Env) => env["CODEX_HOME"] || atHome(env, ".codex");
+const copilotHome = (env: Env) => env["COPILOT_HOME"] || atHome(env, ".copilot");
 const xdg = (env: Env) => env["XDG_CONFIG_HOME"] || atHome(env, ".config");
 
 const AGENTS: readonly Agent[] = [
@@ -45,8 +46,8 @@ const AGENTS: readonly Agent[] = [
   },
   {
     ...{ name: "copilot", title: "Copilot", program: "copilot", proved: "1.0" },
-    hooks: (env) => atHome(env, ".copilot", "settings.json"),
-    mcp: (env) => atHome(env, ".copilot", "mcp-config.json"),
+    hooks: (env) => join(copilotHome(env), "settings.json"),
+    mcp: (env) => join(copilotHome(env), "mcp-config.json"),
   },
 ];
 
@@ -155,11 +156,16 @@ function memberOf(value: unknown, key: string): unknown {
   return Object.entries(value).find(([name]) => name === key)?.[1];
 }
 
-/** As `sh` would, of what `mesh setup` writes: plain words, and words in single quotes. */
+/**
+ * As `sh` would, of what `mesh setup` writes: plain words, and words in single quotes, without
+ * the variables that are set before them.
+ */
 function split(line: string): string[] {
-  return [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([word]) =>
+  const words = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([word]) =>
     word.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
   );
+  const first = words.findIndex((word) => !/^[A-Z_]+=/.test(word));
+  return first < 0 ? [] : words.slice(first);
 }
 
 /** What a package manager may throw away at any time. */

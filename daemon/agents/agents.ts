@@ -174,6 +174,7 @@ export class Agents {
     if (!reader) throw new Problem("unknown_agent", { agent });
     const report = reader.read(payload);
     return db.transact(() => {
+      if (this.#isNobodys(report)) return () => reader.answer(payload, null);
       const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
@@ -212,10 +213,16 @@ export class Agents {
     };
   }
 
+  /** An end, or a subagent's work, in a session that its process has left, or never told of. */
+  #isNobodys({ session_id, end_reason, is_subagent }: HookReport): boolean {
+    if (end_reason === undefined && !is_subagent) return false;
+    return this.#needs.peers.ofSession(session_id) === undefined;
+  }
+
   /** The peer of a session: known, or registered by what its hook says. */
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#needs.peers.ofSession(report.session_id);
-    if (known && report.event !== "SessionStart") return known.peer_id;
+    if (known && report.source === undefined) return known.peer_id;
     const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
       path: report.cwd ?? "/",

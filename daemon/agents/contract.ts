@@ -19,6 +19,8 @@ export interface Addressee {
   /** The agent's own session id, e.g. Claude Code's `session_id`. */
   readonly runtime_session_id: string | null;
   readonly turn_state: "idle" | "working" | "awaiting_input" | "pending_first_turn" | null;
+  /** When that was last told; null when it never was. */
+  readonly turn_at?: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -60,6 +62,7 @@ export interface Rung {
 export interface Sighting {
   readonly alive: boolean;
   readonly turn_state: Addressee["turn_state"];
+  readonly model?: string | undefined;
   /** Where it was seen, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
 }
@@ -127,8 +130,10 @@ export interface HookReport {
   readonly last_message?: string | undefined;
   /** Why the session ended; set when it did, and will not go on under another id. */
   readonly end_reason?: string | undefined;
-  /** How the session began, in the agent's own word. */
+  /** How the session began, in the agent's own word: only an event that begins one has it. */
   readonly source?: string | undefined;
+  /** It is of an agent inside the session, which alone makes no peer. */
+  readonly is_subagent?: boolean | undefined;
   /** A tool that the agent asks its user about; only where its hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
 }

@@ -6,8 +6,8 @@ import { isAlive } from "../processes.ts";
 
 /** Everything together: reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
-/** The event that the human may be asked about; the daemon's notice says how long. */
-const HELD_EVENT = "PermissionRequest";
+/** The events that the human may be asked about; the daemon's notice says how long. */
+const HELD_EVENTS: readonly (string | undefined)[] = ["PermissionRequest", "permissionRequest"];
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
 
@@ -26,20 +26,49 @@ async function handOn([agent, event]: readonly string[], env: Env): Promise<stri
   // First, whatever follows: the agent is not to write into a pipe that nobody reads.
   const began = systemClock.now();
   const input = new Response(Deno.stdin.readable).arrayBuffer();
-  const body = slim(event, new Uint8Array(await within(TOTAL_MS_MAX, input)));
+  const body = payloadOf({ agent, event }, new Uint8Array(await within(TOTAL_MS_MAX, input)));
   const daemon = daemonNotice(env);
   if (daemon === undefined) return undefined;
-  const held_ms = event === HELD_EVENT ? daemon.held_ms : 0;
+  const held_ms = HELD_EVENTS.includes(event) ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
   return await within(held_ms + left_ms, ask(new URL(daemon.url), { agent, body, env }));
 }
 
-/** Before a model's turn an agent hands over all that was ever said; the model's name is enough. */
-function slim(event: string | undefined, body: Uint8Array): Uint8Array {
-  if (event !== "BeforeModel") return body;
+/**
+ * Copilot CLI does not say which event it is. Gemini CLI hands over all that was ever said before
+ * a model's turn, where the model's name is enough.
+ */
+function payloadOf(
+  { agent, event }: { agent: string | undefined; event: string | undefined },
+  body: Uint8Array,
+): Uint8Array {
+  if (agent !== "copilot" && event !== "BeforeModel") return body;
   const { llm_request, ...payload } = JSON.parse(new TextDecoder().decode(body));
-  const named = { ...payload, llm_request: { model: llm_request?.model } };
-  return new TextEncoder().encode(JSON.stringify(named));
+  return agent === "copilot"
+    ? encoded({ ...payload, hookName: event })
+    : encoded({ ...payload, llm_request: { model: llm_request?.model } });
+}
+
+function encoded(payload: Record<string, unknown>): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(payload));
+}
+
+/**
+ * Copilot CLI's first hook comes with the first prompt, its MCP servers start with the session: so
+ * `mesh mcp` tells of it. What nobody hears is told again by that hook.
+ */
+export async function announce(env: Env): Promise<void> {
+  const sessionId = env["COPILOT_AGENT_SESSION_ID"];
+  if (!sessionId) return;
+  try {
+    const daemon = daemonNotice(env);
+    if (daemon === undefined) return;
+    const body = encoded({ hookName: "arrived", sessionId, cwd: Deno.cwd() });
+    const of = { agent: "copilot", body, env: { ...env, MESH_AGENT_PID: String(Deno.ppid) } };
+    await within(TOTAL_MS_MAX, ask(new URL(daemon.url), of));
+  } catch (fault) {
+    note(env, `copilot arrived: ${fault instanceof Error ? fault.message : String(fault)}`);
+  }
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {

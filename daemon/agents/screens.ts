@@ -44,6 +44,7 @@ const DIALOG_WORDS = [
   "Hooks need review",
   "Yes. I trust this folder",
   "Yes. proceed",
+  "Copilot needs information",
 ] as const;
 
 /** The same as one pattern: for JavaScript, and for tmux's extended regular expressions. */

@@ -17,6 +17,8 @@ import {
 } from "./claude_code/setup.ts";
 import { installCodexHooks, installServer, removeCodexHooks, removeServer } from "./codex/setup.ts";
 import { codexHome } from "./codex/threads.ts";
+import { configDir as copilotDir } from "./copilot/sessions.ts";
+import * as copilot from "./copilot/setup.ts";
 import { configDir as geminiDir } from "./gemini/sessions.ts";
 import { install as installGemini, remove as removeGemini } from "./gemini/setup.ts";
 import {
@@ -96,6 +98,22 @@ const KNOWN: readonly Known[] = [
       put: (settings) => installGemini(settings, plan),
       take: removeGemini,
     }],
+  },
+  {
+    name: "copilot",
+    isInstalled: (env) => isOnPath("copilot", env) || isThere(copilotDir(env)),
+    edits: (env, plan) => [
+      {
+        path: join(copilotDir(env), "settings.json"),
+        put: (settings) => copilot.installHooks(settings, plan),
+        take: copilot.removeHooks,
+      },
+      {
+        path: join(copilotDir(env), "mcp-config.json"),
+        put: (config) => copilot.installMcp(config, plan),
+        take: removeMcp,
+      },
+    ],
   },
 ];
 

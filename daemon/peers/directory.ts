@@ -318,8 +318,8 @@ export function toAddressee(peer: StoredPeer): Addressee | undefined {
 
 /** Where a peer is, or was. */
 export function placeOf(peer: StoredPeer): Addressee {
-  const { agent_pid, agent_started, runtime_session_id, turn_state, metadata } = peer;
+  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
   const { peer_id, backend, tmux_socket, pane_id } = peer;
   const process = { agent_pid, agent_started, runtime_session_id };
-  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, metadata };
+  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
 }

@@ -233,7 +233,7 @@ export class Peers {
   }
 
   /** What was seen of a peer from outside, while it was as it is on the record now. */
-  observed(seen: Addressee, { alive, turn_state, source }: Sighting): void {
+  observed(seen: Addressee, { alive, turn_state, model, source }: Sighting): void {
     const { db, clock } = this.#ground;
     const { peer_id } = seen;
     db.transact(() => {
@@ -243,6 +243,9 @@ export class Peers {
       if (!alive) {
         if (this.#needs.directory.connected(peer_id)) return;
         return this.offline(peer_id, { reason: "agent_exited", source, terminal: false });
+      }
+      if (model !== undefined && model !== now.model) {
+        this.#change(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
       }
       if (turn_state === null || turn_state === now.turn_state) return;
       this.#change(peer_id, turn_state === "working" ? "turn_started" : "turn_ended", (_, peer) => {

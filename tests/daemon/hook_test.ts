@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { roleOf, ROLES } from "../../cli/roles.ts";
+import { announce } from "../../daemon/agents/hook.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -33,15 +34,16 @@ interface Hooked {
   readonly ms: number;
 }
 
-/** Runs `mesh hook` as Claude Code does. */
+/** Runs `mesh hook` as an agent does. */
 async function hook(
   home: Home,
   env: Record<string, string> = {},
   event = "UserPromptSubmit",
+  agent = "claude-code",
 ): Promise<Hooked> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, "hook", "claude-code", event],
+    args: ["run", "-A", "--quiet", MAIN, "hook", agent, event],
     env: { ...home.env, ...env },
     stdin: "piped",
     stdout: "piped",
@@ -126,6 +128,35 @@ Deno.test("only a permission waits for the human, as long as the daemon's notice
   assert(prompt.ms >= 1_400 && prompt.ms < 2_400, `${prompt.ms} ms`);
   assert.equal(daemon.requests.length, 2);
   for (const line of pending) line.resolve(Response.json({}));
+});
+
+Deno.test("Copilot CLI's events are named for it, and its permissions wait for the human", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({ behavior: "deny" }));
+  const asked = await hook(home, { MESH_AGENT_PID: "4242" }, "permissionRequest", "copilot");
+  assert.deepEqual(JSON.parse(asked.out), { behavior: "deny" });
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, { ...PAYLOAD, hookName: "permissionRequest" });
+  assert.equal(request?.headers.get("x-mesh-agent-pid"), "4242");
+});
+
+Deno.test("what starts in a session of Copilot CLI's announces it, and keeps its faults to the log", async () => {
+  using home = new Home();
+  const env = { ...home.env, COPILOT_AGENT_SESSION_ID: "s-1", TMUX_PANE: "%7" };
+  await announce(env); // Nobody is there to hear it.
+  let status = 200;
+  await using daemon = fakeDaemon(home, () => Response.json({}, { status }));
+  await announce(home.env); // No session of Copilot's.
+  await announce(env);
+  assert.equal(daemon.requests.length, 1);
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, { hookName: "arrived", sessionId: "s-1", cwd: Deno.cwd() });
+  const said = ["x-mesh-agent-pid", "x-mesh-pane"].map((name) => request?.headers.get(name));
+  assert.deepEqual(said, [String(Deno.ppid), "%7"]);
+  assert.equal(home.log, "");
+  status = 500;
+  await announce(env);
+  assert.match(home.log, /copilot arrived: The daemon answered 500/);
 });
 
 Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {

@@ -268,6 +268,19 @@ Deno.test("an agent that was set up by `mesh setup` knows of mesh", async () => 
   assert.ok(!found.has("AGENT_PROGRAM_GONE"));
 });
 
+Deno.test("an agent whose hooks begin with a variable, in a folder of its own, knows of mesh", async () => {
+  using p = place();
+  p.env["MESH_DAEMON__PORT"] = freePort();
+  p.env["COPILOT_HOME"] = p.path("elsewhere");
+  p.write("bin/copilot", VERSION("GitHub Copilot CLI 1.0.102."), 0o755);
+  const { runSetup } = await import("../../daemon/agents/setup_command.ts");
+  await runSetup(["--agent", "copilot"], p.env, { out: () => {}, err: () => {} });
+  const { found } = await p.find();
+  assert.match(found.get("AGENT_FOUND")?.detail ?? "", /^Copilot 1\.0\.102/);
+  assert.equal(found.get("AGENT_SET_UP")?.detail, "Copilot knows of mesh");
+  assert.ok(!found.has("AGENT_PROGRAM_GONE"));
+});
+
 Deno.test("a hook or an MCP entry of a program that is gone, or in a cache, is named", async () => {
   using p = place();
   p.env["MESH_DAEMON__PORT"] = freePort();

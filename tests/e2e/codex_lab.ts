@@ -2,16 +2,14 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { client } from "kit/client.ts";
 import { readBeacon } from "../../cli/daemon_client.ts";
-import { readConfig } from "../../daemon/config.ts";
 import { isThreadId } from "../../daemon/agents/codex/threads.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { cacheDir, denoDir, installed, isRemoved, MAIN, run, until } from "./lab.ts";
+import { cacheDir, denoDir, installed, isRemoved, run, until } from "./lab.ts";
 import { Model, type Rule } from "./model.ts";
+import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
 import { ResponsesWire } from "./wires/responses.ts";
 
 /** The release that all of this is proved with. */
@@ -85,10 +83,7 @@ export class CodexLab implements AsyncDisposable {
   }
 
   get call() {
-    const beacon = readBeacon(this.env);
-    assert(beacon, "a daemon is up");
-    const token = readConfig(this.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
-    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+    return daemonIn(this);
   }
 
   async peer(name: string) {
@@ -108,9 +103,7 @@ export class CodexLab implements AsyncDisposable {
 
   /** Starts Codex in a terminal of its own, and waits until it takes prompts. */
   async start(name: string, ...args: string[]): Promise<Codex> {
-    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), "codex", ...args];
-    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
-    const command = ["-c", join(this.dir, name), "--", "sh", "-c", pane, "sh", ...words];
+    const command = inPane(join(this.dir, name), this.env, ["codex", ...args]);
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     if (this.#pids.length === 0) {
       // A window of its own keeps the terminal server when every Codex has left.
@@ -144,23 +137,11 @@ export class CodexLab implements AsyncDisposable {
   }
 
   cli(...args: string[]): string {
-    const { success, stdout, stderr } = new Deno.Command("tmux", {
-      args: ["-u", "-S", join(this.dir, "tmux"), "-f", "/dev/null", ...args],
-      env: { TMUX: "" },
-    }).outputSync();
-    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
-    return new TextDecoder().decode(stdout).trimEnd();
+    return tmux(this, args);
   }
 
   mesh(...words: string[]): Deno.ChildProcess {
-    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
-    return new Deno.Command("sh", {
-      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
-      env: { ...this.env },
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-    }).spawn();
+    return mesh(this, words);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

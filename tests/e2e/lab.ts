@@ -11,6 +11,7 @@ import type { JsonObject } from "../../daemon/agents/install.ts";
 import { meshCommand } from "../../daemon/agents/setup_command.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { Model, type Rule } from "./model.ts";
+import { inhabitants, inPane, mesh, tmux } from "./programs.ts";
 
 const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
 /** Every tool call is asked about: the mode of today's first start answers for the user. */
@@ -21,7 +22,6 @@ const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 const INSIDE = "MESH_LAB_INSIDE";
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 25;
-export const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
 /** Where agents are kept between runs, so that they are downloaded once. */
 export function cacheDir(): string {
@@ -232,9 +232,7 @@ export class Lab implements AsyncDisposable {
   /** Starts Claude Code in a window of the lab's one session and waits until it takes prompts. */
   async claude(name: string): Promise<Claude> {
     const cwd = join(this.dir, name);
-    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), ...CLAUDE];
-    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
-    const command = ["-c", cwd, "--", "sh", "-c", pane, "sh", ...words];
+    const command = inPane(cwd, this.env, CLAUDE);
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     const started = this.#pids.length === 0
       ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
@@ -248,30 +246,19 @@ export class Lab implements AsyncDisposable {
 
   /** The tmux program itself. */
   cli(...args: string[]): string {
-    const { success, stdout, stderr } = new Deno.Command("tmux", {
-      args: ["-u", "-S", this.tmux_socket, "-f", "/dev/null", ...args],
-      env: { TMUX: "" },
-    }).outputSync();
-    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
-    return new TextDecoder().decode(stdout).trimEnd();
+    return tmux(this, args);
   }
 
   /** Starts a program of ours with the lab's environment; what it logs is kept in the lab. */
   mesh(...words: string[]): Deno.ChildProcess {
-    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
-    return new Deno.Command("sh", {
-      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
-      env: { ...this.env },
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-    }).spawn();
+    return mesh(this, words);
   }
 
   /** Ends the panes and what runs in them, and waits for it. */
   async endAgents(): Promise<void> {
+    const pids = [...this.#pids, ...inhabitants(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
-    await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
+    await until("the end of every agent", () => !pids.some((pid) => isAlive(pid)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

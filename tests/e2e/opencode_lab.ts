@@ -2,21 +2,18 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { type Call, client } from "kit/client.ts";
+import type { Call } from "kit/client.ts";
 import { readBeacon } from "../../cli/daemon_client.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
-import { readConfig } from "../../daemon/config.ts";
 import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { cacheDir, denoDir, isRemoved, run, tell, until } from "./lab.ts";
 import type { Rule } from "./model.ts";
-import { ChatModel } from "./wires/opencode.ts";
+import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
+import { ChatModel } from "./wires/chat.ts";
 
 export const OPENCODE = "1.18.33";
-const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const START_MS = 60_000;
 
 /** The program, and the package that it would fetch at its first start with a plugin. */
@@ -95,12 +92,12 @@ export class OpencodeLab implements AsyncDisposable {
 
   /** Runs one of our own commands to its end. */
   async setUp(): Promise<void> {
-    const { success } = await this.#mesh("setup", "--agent", "opencode").status;
+    const { success } = await mesh(this, ["setup", "--agent", "opencode"]).status;
     assert(success, "mesh setup");
   }
 
   async up(): Promise<void> {
-    this.#daemon = this.#mesh("daemon");
+    this.#daemon = mesh(this, ["daemon"]);
     await until("the daemon", async () => {
       const url = readBeacon(this.env)?.url;
       return url !== undefined && await answers(`${url}/health`);
@@ -115,9 +112,7 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   get call(): Call {
-    const token = readConfig(this.env, readTextOrNothing)["daemon.auth_token"]?.reveal();
-    const headers = { authorization: `Bearer ${token}` };
-    return client(readBeacon(this.env)?.url ?? "", (request) => fetch(request), headers);
+    return daemonIn(this);
   }
 
   async peer() {
@@ -162,9 +157,7 @@ export class OpencodeLab implements AsyncDisposable {
 
   /** Starts opencode in a pane of its own, and waits until it takes keys. */
   async start(...args: readonly string[]): Promise<void> {
-    const words = [...Object.entries(this.env).map((pair) => pair.join("=")), "opencode", ...args];
-    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
-    const command = ["-c", this.folder, "--", "sh", "-c", pane, "sh", ...words];
+    const command = inPane(this.folder, this.env, ["opencode", ...args]);
     const shown = ["-P", "-F", "#{pane_pid}"];
     const at = ["-d", "-s", "office", "-x", "160", "-y", "45"];
     this.#pids.push(Number(this.tmux("new-session", ...at, ...shown, ...command)));
@@ -197,29 +190,13 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   tmux(...args: readonly string[]): string {
-    const { success, stdout, stderr } = new Deno.Command("tmux", {
-      args: ["-u", "-S", this.tmux_socket, "-f", "/dev/null", ...args],
-      env: { TMUX: "" },
-    }).outputSync();
-    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
-    return new TextDecoder().decode(stdout).trimEnd();
+    return tmux(this, args);
   }
 
   /** Ends the pane and what runs in it, and waits for it. */
   async endAgents(): Promise<void> {
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
     await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
-  }
-
-  #mesh(...words: string[]): Deno.ChildProcess {
-    const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
-    return new Deno.Command("sh", {
-      args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${this.dir}/mesh.log`, ...command],
-      env: { ...this.env },
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-    }).spawn();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

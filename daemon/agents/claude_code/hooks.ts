@@ -1,14 +1,8 @@
 /** What Claude Code's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
 
 import { z } from "zod";
-import { invalidRequest } from "kit/problem.ts";
 import type { Decision, HookReader, HookReport } from "../contract.ts";
-
-const common = {
-  session_id: z.string().min(1),
-  transcript_path: z.string().optional(),
-  cwd: z.string().optional(),
-};
+import { common, readerOf } from "../hooks/reading.ts";
 
 const SessionStart = z.object({
   ...common,
@@ -54,19 +48,6 @@ const Known = z.discriminatedUnion("hook_event_name", [
 ]);
 type Known = z.infer<typeof Known>;
 
-/** Any event, those of later versions too: that it came is all that is taken from it. */
-const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
-
-/** What is read; refuses a payload that names no event or no session. */
-export function readHook(payload: unknown): HookReport {
-  const known = Known.safeParse(payload);
-  const { data, error } = known.success ? known : Unknown.safeParse(payload);
-  if (!data) throw invalidRequest(error);
-  const { session_id, transcript_path, cwd, hook_event_name: event } = data;
-  const report = { event, session_id, transcript_path, cwd };
-  return known.success ? { ...report, ...particulars(known.data) } : report;
-}
-
 function particulars(data: Known): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart": {
@@ -95,6 +76,9 @@ function noticed(notification_type: string): Partial<HookReport> {
   if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
+
+/** What is read; refuses a payload that names no event or no session. */
+export const readHook = readerOf(Known, particulars);
 
 /** The events after which the model reads what we add, beside the user's own words. */
 export function takesContext(event: string): boolean {

@@ -15,7 +15,7 @@ const EVENTS = [
 const HOOK_SECONDS_MAX = 5;
 /** A gated tool is held as long as the human may think: an hour at most (contract 8). */
 const HELD_SECONDS_MAX = 3_660;
-/** The name under which agents see our tools: `mcp__mesh__ask`. */
+/** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 const SERVER = "mesh";
 
 export interface SetupPlan {
@@ -71,20 +71,28 @@ export function removeHooks(settings: JsonObject, { agent } = CLAUDE_CODE): Json
 
 /** `~/.claude.json` with our MCP server, whose tools are not hidden behind a search. */
 export function installMcp(claude_json: JsonObject, plan: SetupPlan): JsonObject {
-  const servers = objectAt(claude_json, "mcpServers");
+  return withServer(claude_json, { type: "stdio", ...startOf(plan), alwaysLoad: true });
+}
+
+/** The words that start our MCP server, as most agents' settings have them. */
+export function startOf({ mesh: [command = "", ...words] }: SetupPlan) {
+  return { command, args: [...words, "mcp"] };
+}
+
+/** Settings with our MCP server among those of others. */
+export function withServer(settings: JsonObject, ours: JsonObject): JsonObject {
+  const servers = objectAt(settings, "mcpServers");
   const found = servers[SERVER];
   if (found !== undefined && !isOurServer(found)) {
     throw new Unchangeable(`mcpServers.${SERVER} is another program's; remove or rename it first`);
   }
-  const [command = "", ...words] = plan.mesh;
-  const ours = { type: "stdio", command, args: [...words, "mcp"], alwaysLoad: true };
-  return { ...claude_json, mcpServers: { ...servers, [SERVER]: ours } };
+  return { ...settings, mcpServers: { ...servers, [SERVER]: ours } };
 }
 
-export function removeMcp(claude_json: JsonObject): JsonObject {
-  const { [SERVER]: found, ...others } = objectAt(claude_json, "mcpServers");
-  if (found === undefined || !isOurServer(found)) return claude_json;
-  return withMember(claude_json, "mcpServers", others);
+export function removeMcp(settings: JsonObject): JsonObject {
+  const { [SERVER]: found, ...others } = objectAt(settings, "mcpServers");
+  if (found === undefined || !isOurServer(found)) return settings;
+  return withMember(settings, "mcpServers", others);
 }
 
 /** An object with a member set; without it where nothing is left inside. */

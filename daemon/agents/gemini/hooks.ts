@@ -1,14 +1,8 @@
 /** What Gemini CLI's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
 
 import { z } from "zod";
-import { invalidRequest } from "kit/problem.ts";
 import type { HookReader, HookReport } from "../contract.ts";
-
-const common = {
-  session_id: z.string().min(1),
-  transcript_path: z.string().optional(),
-  cwd: z.string().optional(),
-};
+import { common, readerOf } from "../hooks/reading.ts";
 
 const SessionStart = z.object({
   ...common,
@@ -56,19 +50,6 @@ const Known = z.discriminatedUnion("hook_event_name", [
 ]);
 type Known = z.infer<typeof Known>;
 
-/** Any event, those of later versions too: that it came is all that is taken from it. */
-const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
-
-/** What is read; refuses a payload that names no event or no session. */
-function read(payload: unknown): HookReport {
-  const known = Known.safeParse(payload);
-  const { data, error } = known.success ? known : Unknown.safeParse(payload);
-  if (!data) throw invalidRequest(error);
-  const { session_id, transcript_path, cwd, hook_event_name: event } = data;
-  const report = { event, session_id, transcript_path, cwd };
-  return known.success ? { ...report, ...particulars(known.data) } : report;
-}
-
 function particulars(data: Known): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart":
@@ -103,4 +84,8 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
 }
 
 /** The house's interface to all of this (`agents.ts`). Proved with 0.61.0. */
-export const geminiHooks: HookReader = { read, answer, takesContext };
+export const geminiHooks: HookReader = {
+  read: readerOf(Known, particulars),
+  answer,
+  takesContext,
+};

@@ -4,11 +4,14 @@ import {
   listAt,
   objectAt,
   quoted,
+  removeMcp,
   same,
   type SetupPlan,
+  startOf,
   withMember,
+  withServer,
 } from "../claude_code/setup.ts";
-import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
+import { isObject, type Json, type JsonObject } from "../install.ts";
 
 const EVENTS = [
   "SessionStart",
@@ -20,8 +23,6 @@ const EVENTS = [
 ] as const;
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
 const HOOK_MS_MAX = 5_000;
-/** The name under which agents see our tools: `mcp_mesh_ask`. */
-const SERVER = "mesh";
 
 /** `~/.gemini/settings.json` with our hooks and tools; those of others stay where they are. */
 export function install(settings: JsonObject, plan: SetupPlan): JsonObject {
@@ -33,19 +34,12 @@ export function install(settings: JsonObject, plan: SetupPlan): JsonObject {
     const isThere = groups.some((group) => same(group, ours)) && kept.length === groups.length - 1;
     hooks[event] = isThere ? groups : [...kept, ours];
   }
-  const servers = objectAt(settings, "mcpServers");
-  const found = servers[SERVER];
-  if (found !== undefined && !isOurServer(found)) {
-    throw new Unchangeable(`mcpServers.${SERVER} is another program's; remove or rename it first`);
-  }
-  const [command = "", ...words] = plan.mesh;
   // Trusted: a dialog at each message of a peer would help nobody.
-  const ours = { command, args: [...words, "mcp"], trust: true };
-  return { ...settings, hooks, mcpServers: { ...servers, [SERVER]: ours } };
+  return withServer({ ...settings, hooks }, { ...startOf(plan), trust: true });
 }
 
 export function remove(settings: JsonObject): JsonObject {
-  return withoutServer(withoutHooks(settings));
+  return removeMcp(withoutHooks(settings));
 }
 
 function withoutHooks(settings: JsonObject): JsonObject {
@@ -59,12 +53,6 @@ function withoutHooks(settings: JsonObject): JsonObject {
   });
   const rest = Object.fromEntries(kept);
   return same(rest, hooks) ? settings : withMember(settings, "hooks", rest);
-}
-
-function withoutServer(settings: JsonObject): JsonObject {
-  const { [SERVER]: found, ...others } = objectAt(settings, "mcpServers");
-  if (found === undefined || !isOurServer(found)) return settings;
-  return withMember(settings, "mcpServers", others);
 }
 
 /** The shell is the agent's child: nothing else in its environment says which process that is. */
@@ -86,9 +74,4 @@ function withoutOurs(group: Json): readonly Json[] {
 function isOurHook(entry: Json): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
   return typeof command === "string" && / hook gemini [A-Z][A-Za-z]+$/.test(command);
-}
-
-function isOurServer(server: Json): boolean {
-  const args = isObject(server) ? server["args"] : undefined;
-  return Array.isArray(args) && args.at(-1) === "mcp";
 }

@@ -1,4 +1,4 @@
-/** The scripted model behind OpenAI's Chat Completions interface, as opencode speaks it. */
+/** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
 import { z } from "zod";
 import type { Rule, Step } from "../model.ts";
@@ -132,13 +132,14 @@ function isTool(step: Step): step is Extract<Step, { tool: string }> {
   return "tool" in step;
 }
 
-/** A tool by its full name, or by its end: `ack` is `mesh_ack`. */
+/** A tool by its full name, or by its end: `ack` is `mesh_ack`, or `mesh-ack`. */
 function callOf(
   { tool, args = {} }: Extract<Step, { tool: string }>,
   tools: readonly string[],
   fill: (text: string) => string,
 ): Call {
-  const name = tools.find((one) => one === tool) ?? tools.find((one) => one.endsWith(`_${tool}`));
+  const name = tools.find((one) => one === tool) ??
+    tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));
   const filled = Object.entries(args).map(([key, value]) => {
     return [key, typeof value === "string" ? fill(value) : value];
   });

@@ -1,0 +1,134 @@
+/** Copilot CLI's records of its sessions: what one does now, whether it can be taken up again. */
+
+import { join } from "node:path";
+import { z } from "zod";
+import { tryJson } from "kit/text.ts";
+import { type Env, readTextOrNothing } from "../../places.ts";
+import type { Resume, Sighting } from "../contract.ts";
+
+/** What is read of a session's records at each look: more than a turn's last few of them. */
+const TAIL_BYTES = 65_536;
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A tool whose run is a dialog. */
+const ASKS_USER = "ask_user";
+
+const Noted = z.object({
+  type: z.string(),
+  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  /** The subagent whose record it is. */
+  agentId: z.string().optional(),
+  data: z.object({
+    sessionId: z.string().optional(),
+    requestId: z.string().optional(),
+    toolCallId: z.string().optional(),
+    toolName: z.string().optional(),
+    model: z.string().optional(),
+    newModel: z.string().optional(),
+    selectedModel: z.string().optional(),
+    context: z.object({ cwd: z.string().optional() }).optional(),
+  }),
+});
+type Noted = z.infer<typeof Noted>;
+
+/** What a session does, in its own word, and since when. */
+export interface Doing extends Pick<Sighting, "turn_state" | "model"> {
+  readonly at: number;
+}
+
+/** Where a Copilot CLI with this environment keeps its settings and its sessions. */
+export function configDir(env: Env): string {
+  return env["COPILOT_HOME"] || join(env["HOME"] ?? "/", ".copilot");
+}
+
+/**
+ * What the session does now; undefined when its records are not this process's: a session that was
+ * taken up again writes nothing before its first prompt, and what stands there is from before.
+ */
+export function doingOf(config_dir: string, id: string, pid: number): Doing | undefined {
+  if (!SESSION_ID.test(id)) return undefined;
+  const folder = folderOf(config_dir, id);
+  if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
+  const tail = tailOf(join(folder, "events.jsonl"));
+  return tail === undefined ? undefined : doingIn(notedIn(tail));
+}
+
+function doingIn(records: readonly Noted[]): Doing {
+  let turn: Doing["turn_state"] = null;
+  let model: string | undefined;
+  let at = 0;
+  const dialogs = new Set<string>();
+  for (const { type, timestamp, agentId, data } of records) {
+    const { requestId = "", toolCallId = "" } = data;
+    if (type === "permission.requested") dialogs.add(requestId);
+    if (type === "permission.completed") dialogs.delete(requestId);
+    if (type === "tool.execution_start" && data.toolName === ASKS_USER) dialogs.add(toolCallId);
+    if (type === "tool.execution_complete") dialogs.delete(toolCallId);
+    if (/^permission/.test(type)) at = timestamp;
+    if (agentId !== undefined) continue; // Its dialogs are the session's, its turns are not.
+    model = data.newModel ?? data.model ?? data.selectedModel ?? model;
+    turn = TURNS.get(type) ?? turn;
+    if (TURNS.get(type) === "idle") dialogs.clear();
+    if (TELLING.test(type)) at = timestamp;
+  }
+  return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
+}
+
+/** The records, beside permissions, that tell what a session does. */
+const TELLING = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
+
+/** A tool loop is one turn after the other, with no time in between. */
+const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
+  ["session.start", "idle"],
+  ["session.resume", "idle"],
+  ["user.message", "working"],
+  ["assistant.turn_start", "working"],
+  ["assistant.turn_end", "idle"],
+  ["abort", "idle"],
+]);
+
+/** `--resume` finds sessions in which something was said, and goes to their folder by itself. */
+export function resumeOf(
+  config_dir: string,
+  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+): Resume {
+  const refuse = (reason: string): Resume => ({ ok: false, reason });
+  if (!SESSION_ID.test(id)) return refuse("The session's id is none of Copilot CLI's");
+  const folder = folderOf(config_dir, id);
+  const records = notedIn(readTextOrNothing(join(folder, "events.jsonl")) ?? "");
+  const isOwn = records.some(({ type, data }) => type === "session.start" && data.sessionId === id);
+  if (!isOwn) return refuse(`No session ${id} in ${join(config_dir, "session-state")}`);
+  if (!records.some(({ type }) => type === "user.message")) {
+    return refuse(`Nothing was said in session ${id} yet`);
+  }
+  const cwd = records.findLast(({ data }) => data.context?.cwd)?.data.context?.cwd;
+  return cwd === path
+    ? { ok: true, args: ["--resume", id] }
+    : refuse(`Session ${id} is at home in ${cwd ?? "no folder"}`);
+}
+
+function folderOf(config_dir: string, id: string): string {
+  return join(config_dir, "session-state", id);
+}
+
+/** The records in whole lines; a first one that was cut is none. */
+function notedIn(text: string): Noted[] {
+  return text.split("\n").flatMap((line) => Noted.safeParse(tryJson(line)).data ?? []);
+}
+
+/** The end of a file; undefined when there is none. */
+function tailOf(path: string): string | undefined {
+  try {
+    using file = Deno.openSync(path);
+    const { size } = file.statSync();
+    file.seekSync(Math.max(0, size - TAIL_BYTES), Deno.SeekMode.Start);
+    const bytes = new Uint8Array(TAIL_BYTES);
+    let length = 0;
+    for (let read: number | null = 0; read !== null && length < TAIL_BYTES; length += read ?? 0) {
+      read = file.readSync(bytes.subarray(length));
+    }
+    return new TextDecoder().decode(bytes.subarray(0, length));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

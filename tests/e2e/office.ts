@@ -1,0 +1,217 @@
+/** One real agent in a pane, set up by `mesh setup`, and a daemon that asks it and watches it. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { systemClock } from "kit/clock.ts";
+import { readBeacon } from "../../cli/daemon_client.ts";
+import { getAsk, openAsk } from "../../daemon/asks/contract.ts";
+import { getTrace } from "../../daemon/delivery/contract.ts";
+import type { Screen, View } from "../../daemon/agents/screens.ts";
+import { type Backend, listPeers } from "../../daemon/peers/contract.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import { type Installed, Lab, tell, until, withLab } from "./lab.ts";
+import { daemonIn, inPane } from "./programs.ts";
+
+const START_MS = 40_000;
+/** How long a key may take to be seen before it counts as swallowed. */
+const KEY_MS = 3_000;
+const LOOK_EVERY_MS = 50;
+
+/** What an office has to know of an agent. */
+export interface Worker {
+  readonly backend: Backend;
+  /** The program, and how it is started. */
+  readonly bin: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** How its composer is read. */
+  readonly composer: Screen;
+  /** The scripted model that it speaks to. */
+  readonly model: AsyncDisposable;
+}
+
+export class Office<W extends Worker = Worker> implements AsyncDisposable {
+  readonly lab = new Lab({ bare: true });
+  readonly worker: W;
+  readonly #pids: number[] = [];
+  #daemon: Deno.ChildProcess | undefined;
+  #pane = "";
+
+  /** `hire` writes what the agent's user has in the home before `mesh setup`. */
+  constructor(hire: (lab: Lab) => W) {
+    this.worker = hire(this.lab);
+  }
+
+  /** Starts the daemon, with what its configuration says beside. */
+  async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const path = `${this.lab.dir}/home/.config/mesh/config.yaml`;
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
+    const { success } = await this.lab.mesh("setup", "--agent", this.worker.backend).status;
+    assert(success, "mesh setup");
+    this.#daemon = this.lab.mesh("daemon");
+    await until("the daemon", () => readBeacon(this.lab.env)?.url);
+  }
+
+  /** What the agent runs in. */
+  get env(): Record<string, string> {
+    const { bin, env } = this.worker;
+    return { ...this.lab.env, PATH: `${dirname(bin)}:${this.lab.env["PATH"]}`, ...env };
+  }
+
+  /** Starts it in a window of its own and waits until it is among the peers. */
+  async start(...words: string[]) {
+    const command = inPane(this.path, this.env, [...this.worker.command, ...words]);
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    const size = ["-d", "-x", "160", "-y", "50"];
+    const [pane_id = "", pid] = this.lab.cli("new-session", ...size, ...shown, ...command)
+      .split(" ");
+    this.#pids.push(Number(pid));
+    return await this.enter(pane_id);
+  }
+
+  /** Sits down before a pane whose agent is starting. */
+  async enter(pane_id: string) {
+    this.#pane = pane_id;
+    await until("an empty composer", () => this.isEmpty, START_MS);
+    const peer = await until("the peer", () => this.peer({ status: "online", pane_id }), START_MS);
+    this.#pids.push(peer.agent_pid ?? 0);
+    return peer;
+  }
+
+  /** The agent's record, if it is so. */
+  async peer(wanted: { status?: string; pane_id?: string; turn_state?: string } = {}) {
+    const { peers } = await this.call(listPeers, { query: {} });
+    const { backend } = this.worker;
+    const asked = Object.entries({ backend, ...wanted });
+    return peers.find((peer) => {
+      const facts = new Map<string, unknown>(Object.entries(peer));
+      return asked.every(([key, value]) => facts.get(key) === value);
+    });
+  }
+
+  get path(): string {
+    return join(this.lab.dir, "api");
+  }
+
+  get screen(): string {
+    return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
+  }
+
+  /** The screen with its colours, and where the cursor stands. */
+  get #view(): View {
+    const lines = this.lab.cli("capture-pane", "-p", "-e", "-t", this.#pane).split("\n");
+    const at = this.lab.cli("display-message", "-p", "-t", this.#pane, "#{cursor_x} #{cursor_y}");
+    const [cursor_x = 0, cursor_y = 0] = at.split(" ").map(Number);
+    return { above: [], lines, cursor_x, cursor_y };
+  }
+
+  get isEmpty(): boolean {
+    return this.worker.composer.composerEmpty(this.#view) === true;
+  }
+
+  type(...keys: string[]): void {
+    this.lab.cli("send-keys", "-t", this.#pane, ...keys);
+  }
+
+  /** Leaves a text in the composer; types it again while that stays empty. */
+  async draft(text: string, isThere = () => this.holds(text)): Promise<void> {
+    do this.type("-l", "--", text); while (!await seen(isThere) && this.isEmpty);
+    assert(isThere(), this.screen);
+  }
+
+  /** Types a prompt and submits it; presses Enter again while it stays. */
+  async say(prompt: string, isThere = () => this.holds(prompt)): Promise<void> {
+    await this.draft(prompt, isThere);
+    await this.press("Enter", () => !isThere());
+  }
+
+  /** Presses a key until the screen shows, or no longer shows, what it is pressed for. */
+  async press(key: string, done: () => boolean): Promise<void> {
+    do this.type(key); while (!await seen(done));
+  }
+
+  /** The composer holds this text and no other. */
+  holds(text: string): boolean {
+    return this.worker.composer.holds(this.#view, text);
+  }
+
+  get call() {
+    return daemonIn(this.lab);
+  }
+
+  async ask(to_peer: string, text: string): Promise<string> {
+    const { correlation_id } = await this.call(openAsk, {
+      body: { from_peer: "cli", to_peer, text },
+    });
+    return correlation_id ?? "";
+  }
+
+  /** The answer, once there is one; and the stages that lead to it. */
+  async answer(id: string) {
+    const { reply, responder } = await until("the answer", async () => {
+      const ask = await this.call(getAsk, { params: { id } });
+      return ask.state === "closed" && ask;
+    }, START_MS);
+    return { reply, responder, stages: await this.stages(id) };
+  }
+
+  async stages(trace_id: string): Promise<string[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id } });
+    return stages.map(({ stage }) => stage);
+  }
+
+  async turn(turn_state: string): Promise<void> {
+    await until(`to be ${turn_state}`, () => this.peer({ turn_state }));
+  }
+
+  async waits(id: string, reason: string): Promise<void> {
+    await until(`to wait: ${reason}`, async () => {
+      const { stages } = await this.call(getTrace, { params: { trace_id: id } });
+      return JSON.stringify(stages).includes(reason);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.endAgents();
+    await until("the end of the agent", () => !this.#pids.some((pid) => isAlive(pid)));
+    this.#daemon?.kill("SIGTERM");
+    await this.#daemon?.status;
+    await this.worker.model[Symbol.asyncDispose]();
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+/** A test with one agent in an office of its own; skipped where the agent cannot be installed. */
+export function withOffice<W extends Worker>(
+  file: string,
+  name: string,
+  { agent, hire, config }: {
+    agent: () => Installed;
+    hire: (lab: Lab, bin: string) => W;
+    config?: (lab: Lab, worker: W) => Readonly<Record<string, unknown>>;
+  },
+  test: (office: Office<W>) => Promise<void>,
+): void {
+  withLab(file, name, async () => {
+    const found = agent();
+    if ("reason" in found) throw new Error(found.reason);
+    await using office = new Office((lab) => hire(lab, found.bin));
+    await office.up(config?.(office.lab, office.worker));
+    try {
+      await test(office);
+    } catch (fault) {
+      tell(office.screen);
+      throw fault;
+    }
+  }, agent);
+}
+
+async function seen(probe: () => boolean): Promise<boolean> {
+  const deadline = Date.now() + KEY_MS;
+  while (Date.now() < deadline) {
+    if (probe()) return true;
+    await systemClock.sleep(LOOK_EVERY_MS);
+  }
+  return false;
+}
