@@ -244,7 +244,7 @@ const ROLE_COMMANDS: readonly Command[] = [
     words: "hook [words...]",
     summary: "What agents' hooks call; `mesh setup` installs them",
     example: "mesh hook claude-code UserPromptSubmit",
-    run: async ({ env }) => (await ROLES.hook(env, []), EXIT.done),
+    run: async ({ env }) => await ROLES.hook(env, []),
   },
 ];
 

@@ -300,6 +300,8 @@ export function openAgents(house: Daemon): Agents {
       observed: (peer, seen) => house.peers.observed(peer, seen),
     },
     delivery: house.delivery,
+    wake: (peer_id) => house.courier.wake(peer_id),
+    ending: house.ending,
     parcel: toParcel,
     approvals: openApprovals(house),
   });

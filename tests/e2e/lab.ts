@@ -229,11 +229,15 @@ export class Lab implements AsyncDisposable {
     this.write(json, installMcp(this.read(json), plan));
   }
 
-  /** Starts Claude Code in a window of the lab's one session and waits until it takes prompts. */
-  async claude(name: string): Promise<Claude> {
+  /**
+   * Starts Claude Code in a window of the lab's one session and waits until it takes prompts.
+   * It may be left in the dark about tmux, as one in a bare terminal is.
+   */
+  async claude(name: string, { outside_tmux = false } = {}): Promise<Claude> {
     const cwd = join(this.dir, name);
     const words = [...Object.entries(this.env).map((pair) => pair.join("=")), ...CLAUDE];
-    const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
+    const tmux = outside_tmux ? "" : ' TMUX="$TMUX" TMUX_PANE="$TMUX_PANE"';
+    const pane = `exec env -i TERM="$TERM"${tmux} "$@"`;
     const command = ["-c", cwd, "--", "sh", "-c", pane, "sh", ...words];
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     const started = this.#pids.length === 0
