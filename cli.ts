@@ -30,6 +30,7 @@ import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
+import { SELFTEST } from "./cli/selftest_command.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
@@ -261,6 +262,7 @@ const COMPLETIONS: Command = {
 export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
   DOCTOR,
+  SELFTEST,
   ...ASK_COMMANDS,
   ...PEER_COMMANDS,
   ...QUESTION_COMMANDS,

@@ -26,6 +26,7 @@ import type {
   Waking,
 } from "./contract.ts";
 import { shortened } from "./pane.ts";
+import type { Marks } from "./selftest/marks.ts";
 
 /** What is held before a rung to hear whether it would take a message; it is never delivered. */
 const NOTHING: Parcel = {
@@ -50,6 +51,7 @@ const REGISTERED_MS_MAX = 2_000;
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
+  readonly marks: Marks;
   readonly peers: {
     register(registration: Registration): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
@@ -105,8 +107,16 @@ export class Agents {
     this.#adapters = new Map(needs.adapters.map((adapter) => [adapter.backend, adapter]));
   }
 
+  /** The ladder; what failed when it was tested is its end, and not left out. */
   rungs(peer: Addressee, parcel: Parcel): readonly Rung[] {
-    return this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
+    const ladder = this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
+    const failed = ({ name }: Rung) => this.degraded(peer.backend, name) !== undefined;
+    return [...ladder.filter((rung) => !failed(rung)), ...ladder.filter(failed)];
+  }
+
+  /** What failed when this rung was tested last with such an agent. */
+  degraded(backend: Backend | null, rung: string): string | undefined {
+    return this.#needs.marks.degraded(backend, rung);
   }
 
   /** What each rung to an agent says now, the best one first; nothing is delivered. */
@@ -118,6 +128,7 @@ export class Agents {
         rung: rung.name,
         ready: said.ready,
         reason: said.ready ? null : said.reason,
+        degraded: this.degraded(peer.backend, rung.name) ?? null,
       });
     }
     return probes;
@@ -152,6 +163,7 @@ export class Agents {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
     this.#looking = true;
     this.#looked_at = now;
+    this.#needs.marks.look();
     this.#look().catch((fault) => this.#ground.log.error("A look at the agents failed", { fault }))
       .finally(() => this.#looking = false);
   }

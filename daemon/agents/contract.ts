@@ -69,6 +69,8 @@ export interface Probe {
   readonly rung: Rung["name"];
   readonly ready: boolean;
   readonly reason: string | null;
+  /** What failed when it was tested last; null where nothing did. */
+  readonly degraded: string | null;
 }
 
 /** The arguments that take a session up again, once its own file was found; or why they cannot. */

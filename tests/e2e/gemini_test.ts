@@ -10,22 +10,14 @@ import { readConfig } from "../../daemon/config.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
+import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
 import { cacheDir, Lab, run, until, withLab } from "./lab.ts";
-import { GeminiWire } from "./wires/gemini.ts";
+import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
 
-const GEMINI = { name: "@google/gemini-cli", version: "0.61.0" } as const;
-/** What a user who has been through the first start has in the settings. */
-const SETTINGS = {
-  security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
-  privacy: { usageStatisticsEnabled: false },
-  telemetry: { enabled: false },
-  general: { enableAutoUpdate: false },
-  ide: { hasSeenNudge: true },
-};
-
+const PACKAGE = { name: "@google/gemini-cli", version: "0.61.0" } as const;
 /** The program, installed when it is missing; or why it cannot be. */
 function geminiCli(): { bin: string } | { reason: string } {
-  const { name, version } = GEMINI;
+  const { name, version } = PACKAGE;
   const dir = join(cacheDir(), `gemini-${version}`);
   const bin = join(dir, "node_modules", ".bin", "gemini");
   const works = () => run(bin, ["--version"]).includes(version);
@@ -45,7 +37,7 @@ class Office implements AsyncDisposable {
 
   constructor(bin: string) {
     this.#bin = bin;
-    this.lab.write("home/.gemini/settings.json", SETTINGS);
+    this.lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
     Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
     Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, "daemon: {port: 0}\n");
   }
@@ -61,12 +53,11 @@ class Office implements AsyncDisposable {
     const env = {
       ...this.lab.env,
       PATH: `${dirname(this.#bin)}:${this.lab.env["PATH"]}`,
-      GEMINI_API_KEY: "dummy",
-      GOOGLE_GEMINI_BASE_URL: this.wire.url,
+      ...geminiEnvironment(this.wire.url),
     };
     const named = Object.entries(env).map((pair) => pair.join("="));
     const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
-    const agent = ["gemini", "-m", "gemini-2.5-flash", ...words];
+    const agent = [...GEMINI, ...words];
     const command = ["-c", this.path, "--", "sh", "-c", pane, "sh", ...named, ...agent];
     const size = ["-d", "-x", "160", "-y", "50"];
     this.#pane = this.lab.cli("new-session", ...size, "-P", "-F", "#{pane_id}", ...command);
