@@ -7,7 +7,7 @@ import type { Env } from "../../daemon/places.ts";
 import { Failed } from "../command.ts";
 import { Unreachable } from "../daemon_client.ts";
 import { Room } from "./room.ts";
-import { type Scenario, SCENARIOS } from "./scenarios.ts";
+import type { Scenario } from "./scenarios.ts";
 import type { Specimen } from "./specimen.ts";
 import { Trial } from "./trial.ts";
 
@@ -29,6 +29,7 @@ export interface Playing {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly version: string;
+  readonly scenarios: readonly Scenario[];
   /** Each result as it comes. */
   tell(result: Result): void;
 }
@@ -46,9 +47,10 @@ export async function play(specimen: Specimen, playing: Playing): Promise<readon
   const model = specimen.model(room.forbidden);
   try {
     const trial = new Trial(specimen, room, model);
-    await open(trial);
-    for (const scenario of SCENARIOS) {
-      if (await scenario.fits?.(trial) ?? true) tell(await one(scenario, trial));
+    await open(trial, room);
+    for (const scenario of playing.scenarios) {
+      if (!(await scenario.fits?.(trial) ?? true)) continue;
+      tell({ scenario: scenario.name, ...await tryOut(scenario, trial, playing.signal) });
     }
   } catch (fault) {
     const detail = reasonOf(fault, playing.signal);
@@ -64,8 +66,8 @@ export async function play(specimen: Specimen, playing: Playing): Promise<readon
 }
 
 /** The agent as its user has it: installed, set up by our own command, and started. */
-async function open(trial: Trial): Promise<void> {
-  const { specimen, room, model } = trial;
+async function open(trial: Trial, room: Room): Promise<void> {
+  const { specimen, model } = trial;
   room.extend(specimen.furnish(room.premises, model));
   const said: string[] = [];
   const paper = { out: () => undefined, err: (text: string) => void said.push(text) };
@@ -76,10 +78,12 @@ async function open(trial: Trial): Promise<void> {
   await trial.start();
 }
 
-async function one(
-  { name: scenario, rung: meant, play }: Scenario,
+/** How one scenario went. After a failure the agent is started anew for the next. */
+export async function tryOut(
+  { rung: meant, play }: Scenario,
   trial: Trial,
-): Promise<Omit<Result, "agent" | "version">> {
+  signal: AbortSignal,
+): Promise<Omit<Result, "agent" | "version" | "scenario">> {
   let expected: string | null = null;
   try {
     // What failed before may have left anything on the screen.
@@ -87,13 +91,12 @@ async function one(
     expected = meant ?? (await trial.peer())?.transport ?? null;
     await trial.lastRung();
     const { sent, ms, remark = null } = await play(trial);
-    return { scenario, rung: await trial.rungOf(sent), result: "passed", ms, detail: remark };
+    return { rung: await trial.rungOf(sent), result: "passed", ms, detail: remark };
   } catch (fault) {
-    const { signal } = trial.room;
     const detail = reasonOf(fault, signal);
     const rung = await trial.lastRung().catch((fault) => (reasonOf(fault, signal), null));
     await trial.end().catch((fault) => reasonOf(fault, signal));
-    return { scenario, rung: rung ?? expected, result: "failed", ms: null, detail };
+    return { rung: rung ?? expected, result: "failed", ms: null, detail };
   }
 }
 

@@ -16,6 +16,8 @@ import type { Premises, Specimen } from "./specimen.ts";
 const DAEMON_MS_MAX = 20_000;
 /** What was told to end and has not by then is killed. */
 const END_MS_MAX = 3_000;
+/** A machine that is busy with other things takes its time. */
+const PATIENCE_MS = 45_000;
 const REMOVAL_MS_MAX = 10_000;
 const LOOK_EVERY_MS = 25;
 /** The size of a terminal that a person might have. */
@@ -31,7 +33,7 @@ export class Room {
   readonly premises: Premises;
   readonly #dir: string;
   readonly #clock: Clock;
-  readonly signal: AbortSignal;
+  readonly #signal: AbortSignal;
   #env: Env;
   #daemon: Deno.ChildProcess | undefined;
   #client: Deno.ChildProcess | undefined;
@@ -43,7 +45,7 @@ export class Room {
     readonly version: string;
   }) {
     this.#clock = clock;
-    this.signal = signal;
+    this.#signal = signal;
     // Not among the temporary files: Codex refuses to keep its helpers there.
     const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? "/", ".cache");
     Deno.mkdirSync(cache, { recursive: true });
@@ -134,6 +136,10 @@ export class Room {
     return { pane_id, pid: Number(pid) };
   }
 
+  lives({ pid }: Pane): boolean {
+    return isAlive(pid);
+  }
+
   async closePane({ pane_id, pid }: Pane): Promise<void> {
     await this.tmux("kill-pane", "-t", pane_id);
     await this.until("the agent to end", () => !isAlive(pid));
@@ -171,16 +177,16 @@ export class Room {
   }
 
   pause(ms: number): Promise<void> {
-    return this.#clock.sleep(ms, this.signal);
+    return this.#clock.sleep(ms, this.#signal);
   }
 
   /** Polls until `probe` answers something; a failure that names what was waited for. */
   async until<A>(
     what: string,
     probe: () => A | Promise<A>,
-    ms_max = 20_000,
+    ms_max = PATIENCE_MS,
   ): Promise<NonNullable<A>> {
-    return await waitUntil(what, probe, { clock: this.#clock, signal: this.signal, ms_max });
+    return await waitUntil(what, probe, { clock: this.#clock, signal: this.#signal, ms_max });
   }
 
   /** Ends all that bears this room's home in its environment, and removes what it kept. */

@@ -25,9 +25,30 @@ export interface Arrival {
   readonly rung: string;
 }
 
+/** What a trial asks of the room that it is in. */
+export type Stage = Pick<
+  Room,
+  | "premises"
+  | "env"
+  | "call"
+  | "forbidden"
+  | "now"
+  | "pause"
+  | "until"
+  | "holds"
+  | "tmux"
+  | "openPane"
+  | "closePane"
+  | "lives"
+  | "run"
+  | "startDaemon"
+  | "crashDaemon"
+  | "detach"
+>;
+
 export class Trial {
   readonly specimen: Specimen;
-  readonly room: Room;
+  readonly room: Stage;
   readonly model: Scripted;
   #pane: Pane | undefined;
   /** As the mesh knew it last: it may be away. */
@@ -37,7 +58,7 @@ export class Trial {
   /** Whether the first start has asked its user: a composer is shown for a moment before. */
   #asked: boolean;
 
-  constructor(specimen: Specimen, room: Room, model: Scripted) {
+  constructor(specimen: Specimen, room: Stage, model: Scripted) {
     this.specimen = specimen;
     this.room = room;
     this.model = model;
@@ -52,8 +73,9 @@ export class Trial {
   /** Starts the agent in a pane, and waits until the mesh knows it and it takes keys. */
   async start(...more: readonly string[]): Promise<void> {
     const { specimen, room } = this;
-    this.#pane = await room.openPane([...specimen.command, ...more]);
+    const pane = this.#pane = await room.openPane([...specimen.command, ...more]);
     await room.until(`${specimen.title} to start`, async () => {
+      if (!room.lives(pane)) throw new Failed(`${specimen.title} has ended instead of starting`);
       const screen = await this.screen();
       const key = specimen.atStart?.(screen);
       if (key !== undefined) {
@@ -75,8 +97,9 @@ export class Trial {
   /** Ends the agent as closing its window does. */
   async end(): Promise<void> {
     const { specimen, room } = this;
-    if (this.#pane) await room.closePane(this.#pane);
+    const pane = this.#pane;
     this.#pane = undefined;
+    if (pane) await room.closePane(pane);
     await specimen.end?.(room.premises, room.run);
   }
 

@@ -13,13 +13,20 @@ import type { Backend } from "../../daemon/peers/contract.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/places.ts";
 import type { Result } from "./play.ts";
 
-/** A rung is degraded by one failure; what passed on all that was tried of it is not. */
-export function verdictOf(results: readonly Result[], at: number): Tested | undefined {
+/**
+ * A rung is degraded by one failure; what passed on all that there is to try is not. To pass on a
+ * part of that says nothing: it may be another part that failed before.
+ */
+export function verdictOf(
+  results: readonly Result[],
+  { at, whole }: { at: number; whole: boolean },
+): Tested | undefined {
   const tried = results.filter(({ result, rung }) => result !== "not tested" && rung !== null);
   const by_rung = Map.groupBy(tried, ({ rung }) => RungName.safeParse(rung).data);
   const rungs = [...by_rung].flatMap(([rung, of]) => {
     if (rung === undefined) return [];
     const failed = of.filter(({ result }) => result === "failed");
+    if (failed.length === 0 && !whole) return [];
     const why = failed.map(({ scenario, detail }) => `${scenario}: ${detail}`).join("; ");
     return [[rung, { degraded: failed.length > 0, why: why || null }] as const];
   });

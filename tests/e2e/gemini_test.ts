@@ -11,21 +11,9 @@ import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
-import { cacheDir, Lab, run, until, withLab } from "./lab.ts";
+import { geminiCli } from "./gemini_lab.ts";
+import { Lab, until, withLab } from "./lab.ts";
 import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
-
-const PACKAGE = { name: "@google/gemini-cli", version: "0.61.0" } as const;
-/** The program, installed when it is missing; or why it cannot be. */
-function geminiCli(): { bin: string } | { reason: string } {
-  const { name, version } = PACKAGE;
-  const dir = join(cacheDir(), `gemini-${version}`);
-  const bin = join(dir, "node_modules", ".bin", "gemini");
-  const works = () => run(bin, ["--version"]).includes(version);
-  if (works()) return { bin };
-  Deno.mkdirSync(dir, { recursive: true });
-  run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
-  return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
-}
 
 /** One Gemini CLI that `mesh setup` was run for, and a daemon. */
 class Office implements AsyncDisposable {
