@@ -93,6 +93,18 @@ Deno.test("what waited before the hook came wakes the session at once", async ()
   await wrote(w, line.told ?? {});
 });
 
+Deno.test("what waits for a session that is resumed is not spent on its start", async () => {
+  const { w } = await office();
+  await using _ = w;
+  await hook(w, "SessionEnd", { reason: "other" });
+  const id = await ask(w, "web", "api-claude-code");
+  const { hookSpecificOutput } = await hook(w, "SessionStart", { source: "resume" });
+  assert.equal(hookSpecificOutput, undefined, "a start is read with the first prompt only");
+  assert.equal((await stages(w, id)).at(-1), "queued");
+  const prompted = await hook(w, "UserPromptSubmit", { prompt: "Go on" });
+  assert.match(prompted.hookSpecificOutput.additionalContext, new RegExp(`id="${id}"`));
+});
+
 Deno.test("a hook whose text nobody saw written is unclear, and the text is not sent again", async () => {
   const { w, socket } = await office();
   await using _ = w;
