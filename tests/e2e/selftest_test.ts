@@ -88,8 +88,18 @@ class Machine implements Disposable {
 function textOf(path: string): string {
   try {
     return Deno.readTextFileSync(path);
-  } catch {
-    return "";
+  } catch (fault) {
+    if (fault instanceof Error) return "";
+    throw fault;
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(dir), ({ name }) => name).sort();
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return [];
+    throw fault;
   }
 }
 
@@ -128,11 +138,13 @@ withLab(
 
 withLab(import.meta.url, "selftest passes with Codex, a note held back included", async () => {
   using machine = machineWith(codexCli);
+  const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
+  const before = sockets();
   const { code, told } = await machine.answer("--agent", "codex");
   const passed = told.filter((one) => one.endsWith(" passed, native"));
   assert.deepEqual([code, passed.length, told.at(-1)], [0, 7, "all not tested, pane"]);
   machine.assertClean();
-  assert.deepEqual(Array.from(Deno.readDirSync(`/tmp/codex-daemon-${Deno.uid()}`)), []);
+  assert.deepEqual(sockets(), before);
 }, codexCli);
 
 withLab(
