@@ -1,4 +1,4 @@
-/** The scenarios of selftest with a twin of an agent: a sound one passes, and each vice is found. */
+/** The scenarios of selftest with a twin of an agent: a sound one passes, each vice is found. */
 
 import assert from "node:assert/strict";
 import { tryOut } from "../../cli/selftest/play.ts";

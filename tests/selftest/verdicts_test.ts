@@ -1,4 +1,4 @@
-/** What results say of a rung, and where that is kept: per rung, for the release that was tested. */
+/** What results say of a rung, and where that is kept, for the release that was tested. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
