@@ -61,7 +61,11 @@ export const opencode: Specimen = {
  */
 function plantKit(folder: string, version: string): void {
   const name = "@opencode-ai/plugin";
-  writeJson(join(folder, "package.json"), { dependencies: { [name]: version } });
+  const dependencies = { [name]: version };
+  writeJson(join(folder, "package.json"), { dependencies });
+  // What the lock names counts as installed.
+  const packages = { "": { dependencies }, [`node_modules/${name}`]: { version } };
+  writeJson(join(folder, "package-lock.json"), { lockfileVersion: 3, requires: true, packages });
   const kit = join(folder, "node_modules", name);
   writeJson(join(kit, "package.json"), { name, version, type: "module", main: "index.js" });
   writeText(join(kit, "index.js"), "export {};\n");
