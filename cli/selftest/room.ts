@@ -192,7 +192,14 @@ export class Room {
   /** Ends all that bears this room's home in its environment, and removes what it kept. */
   async leave({ end, litter }: Specimen): Promise<void> {
     const litters = litter?.(this.premises) ?? [];
-    await end?.(this.premises, this.run);
+    try {
+      await end?.(this.premises, this.run);
+    } finally {
+      await this.#clear(litters);
+    }
+  }
+
+  async #clear(litters: readonly string[]): Promise<void> {
     await this.#run("tmux", [...this.#socket, "kill-server"]);
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
