@@ -31,6 +31,7 @@ import { ROLES } from "./cli/roles.ts";
 import { SCHEDULE_COMMANDS } from "./cli/schedule_commands.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
+import { SELFTEST } from "./cli/selftest_command.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
@@ -245,7 +246,7 @@ const ROLE_COMMANDS: readonly Command[] = [
     words: "hook [words...]",
     summary: "What agents' hooks call; `mesh setup` installs them",
     example: "mesh hook claude-code UserPromptSubmit",
-    run: async ({ env }) => (await ROLES.hook(env, []), EXIT.done),
+    run: async ({ env }) => await ROLES.hook(env, []),
   },
 ];
 
@@ -262,6 +263,7 @@ const COMPLETIONS: Command = {
 export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
   DOCTOR,
+  SELFTEST,
   ...ASK_COMMANDS,
   ...PEER_COMMANDS,
   ...QUESTION_COMMANDS,

@@ -9,6 +9,7 @@ import { Problem } from "kit/problem.ts";
 import { type Caller, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
+import type { Marks } from "./agents/selftest/marks.ts";
 import { Agents } from "./agents/agents.ts";
 import { Asks } from "./asks/asks.ts";
 import { Many } from "./asks/many/many.ts";
@@ -89,6 +90,8 @@ export interface Outside {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** The rungs that were seen to fail. */
+  readonly marks: Marks;
   /** tmux, for agents that we start. */
   readonly terminals: Terminals;
   /** Where attachments are kept. */

@@ -6,6 +6,8 @@ import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
+import { VERDICTS_FILE } from "./agents/selftest/contract.ts";
+import { marksIn } from "./agents/selftest/marks.ts";
 import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { filesIn } from "./files.ts";
@@ -59,6 +61,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       sights: agents.sights,
       adapters: () => agents.adapters,
       hooks: agents.hooks,
+      marks: marksIn(join(state, VERDICTS_FILE)),
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),

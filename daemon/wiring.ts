@@ -48,6 +48,7 @@ export function openDirectory(house: Daemon): Directory {
       return addressee ? house.agents.transport(addressee) : "none";
     },
     socket: (peer_id) => house.sockets.of(peer_id) !== undefined,
+    degraded: ({ backend }, transport) => house.agents.degraded(backend, transport) !== undefined,
     blocked: (peer_id) => house.delivery.waiting(peer_id, 1)[0]?.reason ?? null,
     pending: (peer_id) => ledger.pendingOf(db, peer_id),
     pendingOfAll: () => new Map(pendingOfAll(db).map((one) => [one.to_peer_id, one])),
@@ -289,6 +290,7 @@ export function openAgents(house: Daemon): Agents {
   return new Agents(house.ground, {
     adapters: house.outside.adapters(),
     hooks: house.outside.hooks,
+    marks: house.outside.marks,
     peers: {
       register: (registration) => house.peers.register(registration),
       turn: (peer_id, turn) => house.peers.turn(peer_id, turn),
@@ -300,6 +302,8 @@ export function openAgents(house: Daemon): Agents {
       observed: (peer, seen) => house.peers.observed(peer, seen),
     },
     delivery: house.delivery,
+    wake: (peer_id) => house.courier.wake(peer_id),
+    ending: house.ending,
     parcel: toParcel,
     approvals: openApprovals(house),
   });

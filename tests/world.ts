@@ -9,6 +9,7 @@ import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Daemon } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
+import { type Marks, NO_MARKS } from "../daemon/agents/selftest/marks.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
@@ -73,6 +74,7 @@ export interface WorldOptions {
   readonly sights?: PaneSights;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
+  readonly marks?: Marks;
   /** A tmux, for worlds in which agents are spawned; none otherwise. */
   readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
@@ -125,6 +127,7 @@ export function world(options: WorldOptions = {}) {
     sights: options.sights ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
+    marks: options.marks ?? NO_MARKS,
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
     sessionOf: () => Promise.resolve(undefined),

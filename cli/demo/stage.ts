@@ -9,6 +9,7 @@ import { isAlive } from "../../daemon/processes.ts";
 import { Failed } from "../command.ts";
 import { type Daemon, findDaemon, readBeacon } from "../daemon_client.ts";
 import { ourselves, tryHealth, untilGone } from "../lifecycle.ts";
+import { envIn, hasTmux } from "../throwaway.ts";
 import { DEMO_HUMAN, type DemoName } from "./peer.ts";
 
 const START_MS_MAX = 20_000;
@@ -156,40 +157,6 @@ export class Stage {
     const text = new TextDecoder();
     if (!success) throw new Failed(`tmux ${words[0]}: ${text.decode(stderr).trim()}`);
     return text.decode(stdout);
-  }
-}
-
-/** Nothing of the user's configuration or state: only what a program needs to run at all. */
-function envIn(dir: string, env: Env): Env {
-  const kept = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "TERM"];
-  const home = join(dir, "home");
-  return {
-    ...Object.fromEntries(kept.flatMap((name) => env[name] ? [[name, env[name]]] : [])),
-    HOME: home,
-    XDG_CONFIG_HOME: join(home, ".config"),
-    XDG_STATE_HOME: join(home, ".local", "state"),
-    MESH_CONFIG: join(dir, "config.yaml"),
-    MESH_STATE: join(dir, "state"),
-    DENO_DIR: denoDir(env),
-  };
-}
-
-/** Where this Deno keeps its modules: without it, a new HOME would fetch them all again. */
-function denoDir(env: Env): string {
-  const home = env["HOME"] ?? "/";
-  const caches = Deno.build.os === "darwin"
-    ? join(home, "Library", "Caches")
-    : join(home, ".cache");
-  return env["DENO_DIR"] || join(env["XDG_CACHE_HOME"] || caches, "deno");
-}
-
-function hasTmux(env: Env): boolean {
-  try {
-    return new Deno.Command("tmux", { args: ["-V"], env: { ...env }, clearEnv: true })
-      .outputSync().success;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
   }
 }
 

@@ -2,7 +2,8 @@
 
 import { isAbsolute, join } from "node:path";
 import { tryJson } from "kit/text.ts";
-import { type Env } from "../../daemon/places.ts";
+import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
+import { type Env, statePath } from "../../daemon/places.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import { atHome, isProgram, type Machine } from "./machine.ts";
 
@@ -70,6 +71,7 @@ async function lookAt(agent: Agent, machine: Machine): Promise<Found[]> {
       ? note("AGENT_GONE", `${agent.title} is set up, but \`${agent.program}\` is not on the PATH`)
       : await versionOf(agent, machine, path),
     ...setUp(agent, { hooks: hooks.length > 0, mcp: mcp !== undefined }),
+    ...tested(agent, machine),
     ...programs(agent, machine, [...hooks, ...(mcp ? [mcp] : [])]),
   ];
 }
@@ -92,6 +94,24 @@ async function versionOf(
   if (`${version}.`.startsWith(`${proved}.`)) return ok("AGENT_FOUND", said);
   const detail = `${said}: mesh was tried with ${proved}, and falls back where it finds another`;
   return note("AGENT_UNPROVED", detail);
+}
+
+/** What `mesh selftest` found of its rungs. */
+function tested({ name, title }: Agent, machine: Machine): Found[] {
+  const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
+  const agents = Object.entries(verdictsIn(text)?.agents ?? {});
+  const found = agents.find(([agent]) => agent === name)?.[1];
+  if (!found) return [];
+  const rungs = Object.entries(found.rungs);
+  const failed = rungs.filter(([, { degraded }]) => degraded);
+  const with_which = `with ${found.version}`;
+  if (failed.length === 0) {
+    return [ok("RUNGS_TESTED", `${title}: ${rungs.map(([rung]) => rung)} passed ${with_which}`)];
+  }
+  return failed.map(([rung, { why }]) => {
+    const detail = `${title}: the rung "${rung}" failed its test ${with_which}: ${why}`;
+    return warning("RUNG_DEGRADED", detail, `mesh selftest --agent ${name}`);
+  });
 }
 
 function setUp({ name, title, hooks }: Agent, has: { hooks: boolean; mcp: boolean }): Found[] {

@@ -23,8 +23,10 @@ import type {
   Probe,
   Rung,
   Sighting,
+  Waking,
 } from "./contract.ts";
 import { shortened } from "./pane.ts";
+import type { Marks } from "./selftest/marks.ts";
 
 /** What is held before a rung to hear whether it would take a message; it is never delivered. */
 const NOTHING: Parcel = {
@@ -41,10 +43,15 @@ const CONTEXT_BYTES_MAX = 8_192;
 
 /** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
 const LOOK_EVERY_MS = 2_000;
+/** A hook that waits is answered by then; it asks again, unless its session is gone. */
+const WAIT_MS_MAX = 5 * 60_000;
+/** A session's first hooks come all at once: the one that registers it may be second. */
+const REGISTERED_MS_MAX = 2_000;
 
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
+  readonly marks: Marks;
   readonly peers: {
     register(registration: Registration): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
@@ -63,6 +70,10 @@ export interface AgentsNeeds {
     nameUnproved(peer_id: string, limit: number): Held[];
     settle(delivery_ids: readonly string[], status: "seen"): void;
   };
+  /** Something has changed about the ways to a peer. */
+  wake(peer_id: string): void;
+  /** Aborted when the daemon goes down. */
+  readonly ending: AbortSignal;
   parcel(message: Held): Pick<Parcel, "framed" | "proof_id">;
   /** Tools that run only once the human allows it. */
   readonly approvals: {
@@ -96,8 +107,16 @@ export class Agents {
     this.#adapters = new Map(needs.adapters.map((adapter) => [adapter.backend, adapter]));
   }
 
+  /** The ladder; what failed when it was tested is its end, and not left out. */
   rungs(peer: Addressee, parcel: Parcel): readonly Rung[] {
-    return this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
+    const ladder = this.#adapters.get(peer.backend ?? "")?.rungs(peer, parcel) ?? [];
+    const failed = ({ name }: Rung) => this.degraded(peer.backend, name) !== undefined;
+    return [...ladder.filter((rung) => !failed(rung)), ...ladder.filter(failed)];
+  }
+
+  /** What failed when this rung was tested last with such an agent. */
+  degraded(backend: Backend | null, rung: string): string | undefined {
+    return this.#needs.marks.degraded(backend, rung);
   }
 
   /** What each rung to an agent says now, the best one first; nothing is delivered. */
@@ -109,6 +128,7 @@ export class Agents {
         rung: rung.name,
         ready: said.ready,
         reason: said.ready ? null : said.reason,
+        degraded: this.degraded(peer.backend, rung.name) ?? null,
       });
     }
     return probes;
@@ -143,6 +163,7 @@ export class Agents {
     if (this.#looking || now - this.#looked_at < LOOK_EVERY_MS) return;
     this.#looking = true;
     this.#looked_at = now;
+    this.#needs.marks.look();
     this.#look().catch((fault) => this.#ground.log.error("A look at the agents failed", { fault }))
       .finally(() => this.#looking = false);
   }
@@ -152,6 +173,7 @@ export class Agents {
       const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
       if (seen) this.#needs.peers.observed(peer, seen);
     }
+    await this.#release();
     for (const peer of this.#needs.peers.unseen()) {
       const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
       if (seen?.alive) this.#found(peer, seen);
@@ -197,6 +219,55 @@ export class Agents {
         : null;
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+  }
+
+  /** Keeps a hook waiting for as long as nothing else could reach its session. */
+  async wait(
+    agent: string,
+    { session_id, written }: { session_id: string; written?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<Waking> {
+    const waiters = this.#adapters.get(agent)?.waiters;
+    if (!waiters) throw new Problem("unknown_agent", { agent });
+    if (written !== undefined) {
+      waiters.written(written);
+      return { then: "end" };
+    }
+    const { clock } = this.#ground;
+    const over = new AbortController();
+    const patience = AbortSignal.any([signal, this.#needs.ending, over.signal]);
+    const late = (ms: number) => clock.sleep(ms, patience).catch(() => undefined);
+    if (!this.#ofSession(session_id)) await late(REGISTERED_MS_MAX);
+    const peer = this.#ofSession(session_id);
+    if (!peer || await this.#reached(peer)) return { then: "end" };
+    void late(WAIT_MS_MAX).then(() => over.abort());
+    const waking = waiters.hold(session_id, patience);
+    this.#needs.wake(peer.peer_id);
+    try {
+      return await waking;
+    } finally {
+      over.abort();
+    }
+  }
+
+  #ofSession(session_id: string): Addressee | undefined {
+    return this.#needs.peers.addressees().find((peer) => peer.runtime_session_id === session_id);
+  }
+
+  /** Whether a way leads to it that needs no hook: its pane, or its own socket. */
+  async #reached(peer: Addressee): Promise<boolean> {
+    if (peer.pane_id !== null) return true;
+    return (await this.probe(peer)).some(({ rung, ready }) => rung !== "hook" && ready);
+  }
+
+  /** Lets hooks go whose sessions are reached in a better way by now, or by none. */
+  async #release(): Promise<void> {
+    for (const { waiters } of this.#adapters.values()) {
+      for (const session_id of waiters?.sessions ?? []) {
+        const peer = this.#ofSession(session_id);
+        if (!peer || await this.#reached(peer)) waiters?.release(session_id);
+      }
+    }
   }
 
   /** The answer to a tool that is gated; undefined for all that is not the human's to decide. */

@@ -72,6 +72,8 @@ export interface Probe {
   readonly rung: Rung["name"];
   readonly ready: boolean;
   readonly reason: string | null;
+  /** What failed when it was tested last; null where nothing did. */
+  readonly degraded: string | null;
 }
 
 /** The arguments that take a session up again, once its own file was found; or why they cannot. */
@@ -85,6 +87,21 @@ export interface CallSigns {
   readonly pid: number | undefined;
   /** The call's `_meta`. */
   readonly meta: unknown;
+}
+
+/** What a hook that waits beside its session is told to do. */
+export type Waking =
+  | { readonly then: "write"; readonly delivery_id: string; readonly text: string }
+  | { readonly then: "again" }
+  | { readonly then: "end" };
+
+/** The hooks that wait to wake their sessions. */
+export interface Waiters {
+  /** The sessions that have one. */
+  readonly sessions: readonly string[];
+  hold(session_id: string, signal: AbortSignal): Promise<Waking>;
+  release(session_id: string): void;
+  written(delivery_id: string): void;
 }
 
 /** One kind of agent. One folder each; `agents.ts` lists them. */
@@ -103,6 +120,8 @@ export interface Adapter {
    * adapter says so is never known by its process or pane alone (contract 6).
    */
   callingSession?(signs: CallSigns): string | undefined;
+  /** Absent where no hook of the agent's can wake it. */
+  readonly waiters?: Waiters;
 }
 
 /** What the kernel and tmux said of the hook's process. */
@@ -171,5 +190,26 @@ export const postHook = contract({
   params: z.object({ agent: z.string() }),
   body: z.looseObject({}),
   returns: z.looseObject({}),
+  fails: ["unknown_agent"],
+});
+
+export const waitForWaking = contract({
+  id: "agents.wait",
+  method: "POST",
+  path: "/hooks/:agent/wait",
+  summary: "A hook waits until a message is to wake its session, or until it need not",
+  who: "peer",
+  token: "open",
+  params: z.object({ agent: z.string() }),
+  body: z.object({
+    session_id: z.string().min(1),
+    /** The delivery that this hook has just written to where its session reads it. */
+    written: z.string().optional(),
+  }),
+  returns: z.object({
+    then: z.enum(["write", "again", "end"]),
+    delivery_id: z.string().optional(),
+    text: z.string().optional(),
+  }),
   fails: ["unknown_agent"],
 });

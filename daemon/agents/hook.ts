@@ -8,17 +8,38 @@ import { isAlive } from "../processes.ts";
 const TOTAL_MS_MAX = 1_500;
 /** The events that the human may be asked about; the daemon's notice says how long. */
 const HELD_EVENTS: readonly (string | undefined)[] = ["PermissionRequest", "permissionRequest"];
+/** No event of the agent's: the hook that waits beside its session. */
+const WAITING = "Wake";
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
 
-/** Prints what the agent is to be answered; whatever goes wrong is silence. */
-export async function runHook(args: readonly string[], env: Env): Promise<void> {
+/** Prints what the agent is to be answered; whatever goes wrong is silence. The exit code. */
+export async function runHook(args: readonly string[], env: Env): Promise<number> {
   try {
+    if (args[1] === WAITING) return await wait(args[0], env);
     const answer = await handOn(args, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
     note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
   }
+  return 0;
+}
+
+/** Waits until a message is to wake the session, which is told on the standard error. */
+async function wait(agent: string | undefined, env: Env): Promise<number> {
+  const input = new Response(Deno.stdin.readable).text();
+  const { session_id }: Record<string, unknown> = JSON.parse(await within(TOTAL_MS_MAX, input));
+  if (typeof session_id !== "string") throw new Error("The payload names no session");
+  const { waitForWaking } = await import("./claude_code/wake.ts");
+  return await waitForWaking(session_id, {
+    ask: async (question) => {
+      const daemon = daemonNotice(env);
+      const body = new TextEncoder().encode(JSON.stringify(question));
+      if (daemon) return await ask(new URL(daemon.url), { agent: `${agent}/wait`, body, env });
+      return undefined;
+    },
+    write: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(text)),
+  });
 }
 
 /** The daemon's answer; undefined when no daemon is up. */

@@ -3,7 +3,7 @@
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
 import type { Agents } from "./agents.ts";
-import { type HookFacts, postHook } from "./contract.ts";
+import { type HookFacts, postHook, waitForWaking } from "./contract.ts";
 
 export interface HookDoors {
   /** Whether this is the token that hooks bear. */
@@ -20,6 +20,10 @@ export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
       admit(caller, headers, doors);
       const facts = await factsOf(headers, doors);
       return await agents.hook(params.agent, body, facts)(signal);
+    }),
+    route(waitForWaking, ({ params, body, caller, headers, signal }) => {
+      admit(caller, headers, doors);
+      return agents.wait(params.agent, body, signal);
     }),
   ];
 }

@@ -38,6 +38,8 @@ export interface Sender {
 export interface Reach {
   transport(peer_id: string): Transport;
   socket(peer_id: string): boolean;
+  /** Whether the way that leads to such an agent was seen to fail when it was tested. */
+  degraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
   /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
   blocked(peer_id: string): string | null;
   pending(peer_id: string): Pending;
@@ -293,15 +295,15 @@ export class Directory {
     };
   }
 
-  #inbound(
-    { peer_id, status, role }: StoredPeer,
-    transport: Transport,
-  ): Peer["inbound_status"] {
+  #inbound(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
+    const { peer_id, status, role } = peer;
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
     const blocked = this.#reach.blocked(peer_id);
-    if (blocked === null || transport === "websocket") return "ok";
+    if (blocked === null || transport === "websocket") {
+      return this.#reach.degraded(peer, transport) ? "degraded" : "ok";
+    }
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
 }

@@ -75,6 +75,26 @@ Deno.test("only the hook of a permission may take as long as the human thinks", 
   assert(limits.every(([event, seconds]) => seconds === 5 || event === "PermissionRequest"));
 });
 
+Deno.test("after a start and a turn's end a hook waits in the background, and no other does", () => {
+  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
+  const waits = Object.keys(hooks).filter((event) => hooks[event][0].hooks.length > 1);
+  assert.deepEqual(waits, ["SessionStart", "Stop"]);
+  for (const event of waits) {
+    const [told, waiting] = hooks[event][0].hooks;
+    assert.equal(told.asyncRewake, undefined);
+    assert.equal(waiting.command, "'/opt/my tools/mesh' hook claude-code Wake");
+    assert.equal(waiting.asyncRewake, true);
+    assert(waiting.timeout > 86_400);
+  }
+});
+
+Deno.test("an older release's hooks, without one that waits, are completed", () => {
+  const older = JSON.parse(JSON.stringify(installHooks(THEIRS, PLAN)));
+  for (const event of ["SessionStart", "Stop"]) older.hooks[event].at(-1).hooks.pop();
+  const installed = installHooks(older, PLAN);
+  assert.deepEqual(installed, installHooks(THEIRS, PLAN));
+});
+
 Deno.test("hooks of an older place are replaced, and are found again without a plan", () => {
   const moved = installHooks(installHooks(THEIRS, PLAN), NEWER_PLAN);
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
@@ -161,7 +181,7 @@ Deno.test("a dry run tells every line that would change, and writes nothing", ()
   const text = JSON.stringify(THEIRS, null, 2);
   const path = folder.write("settings.json", text);
   const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
-  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 6);
+  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 8);
   assert(!/^- .*say done/m.test(diff));
   assert.equal(Deno.readTextFileSync(path), text);
   assert.deepEqual(folder.names(), ["settings.json"]);

@@ -18,14 +18,21 @@ export interface Asked {
 
 /** A folder of Codex's, with or without a server that listens in it. */
 export class CodexHome implements AsyncDisposable {
-  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-codex-" });
+  readonly dir: string;
+  readonly #root = Deno.makeTempDirSync({ prefix: "mesh-codex-" });
   /** Requests in their order, greetings left out. */
   readonly asked: Asked[] = [];
   #server: Deno.HttpServer<Deno.UnixAddr> | undefined;
 
+  /** It may lie deep in other folders. */
+  constructor(...below: readonly string[]) {
+    this.dir = join(this.#root, ...below);
+    Deno.mkdirSync(this.dir, { recursive: true });
+  }
+
   /** As Codex does it: the socket lies elsewhere, and a link leads to it. */
   listen(answers: Answers = {}, version = "0.169.0"): this {
-    const path = join(this.dir, "s");
+    const path = join(this.#root, "s");
     Deno.mkdirSync(join(this.dir, "app-server-control"));
     this.#server = Deno.serve({ path, onListen: () => undefined }, (request) => {
       const { socket, response } = Deno.upgradeWebSocket(request);
@@ -60,7 +67,7 @@ export class CodexHome implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.shutdown();
-    Deno.removeSync(this.dir, { recursive: true });
+    Deno.removeSync(this.#root, { recursive: true });
   }
 }
 

@@ -106,6 +106,15 @@ Deno.test("without a server, or with one that has gone, nothing is sent", async 
   assert.deepEqual(await refusal(), { state: "refused", reason: "connection_refused" });
 });
 
+Deno.test("a folder of Codex's that lies too deep for a socket's path is served as any other", async () => {
+  await using home = new CodexHome(..."deep/".repeat(30).split("/")).listen({
+    "thread/read": IDLE,
+  });
+  assert(socketPath(home.dir).length > 108);
+  const { socket } = rungsOf(home);
+  assert.deepEqual(await socket.check(SHARED, PARCEL), { ready: true });
+});
+
 Deno.test("a server that does not greet as Codex does is told nothing", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "");
   const { socket } = rungsOf(home);
@@ -227,7 +236,9 @@ Deno.test("a session in a process of its own lives as long as that", async () =>
 });
 
 Deno.test("a queue that the human's interruption holds is started for our message only", async () => {
-  for (const [first, starts] of [["qd-3f9c04d1a2b7", true], ["their-own", false]] as const) {
+  const ours = ["qd-3f9c04d1a2b7", "notif-3f9c04d1a2b7"];
+  for (const first of [...ours, "their-own"]) {
+    const starts = ours.includes(first);
     const data = [{ id: "q-1", clientUserMessageId: first, input: [] }];
     await using home = new CodexHome().listen({
       "thread/read": IDLE,

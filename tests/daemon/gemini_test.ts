@@ -69,6 +69,8 @@ Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves wh
   assert.deepEqual([peer.turn_state, peer.model, peer.path], ["working", "gemini-2.5-flash", "/w"]);
   await enter(w, "ada");
   const id = await ask(w, "ada", peer.name, "Which port?");
+  const again = await hook("SessionStart", { source: "resume" });
+  assert.equal(again.hookSpecificOutput, undefined, "a start is read with the first prompt only");
   const { hookSpecificOutput } = await hook("BeforeAgent", { prompt: "Go on" });
   assert.match(hookSpecificOutput.additionalContext, new RegExp(`id="${id}".*Which port`));
   await hook("AfterAgent", { prompt_response: "Done" });

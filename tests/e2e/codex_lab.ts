@@ -7,10 +7,12 @@ import { isThreadId } from "../../daemon/agents/codex/threads.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { cacheDir, denoDir, installed, isRemoved, run, until } from "./lab.ts";
-import { Model, type Rule } from "./model.ts";
+import { codexAtStart, codexConfig } from "../../cli/selftest/agents/codex.ts";
+import { Model, type Rule } from "../../cli/selftest/model/model.ts";
+import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
+import { isRemoved } from "../../cli/selftest/room.ts";
+import { cacheDir, denoDir, installed, run, until } from "./lab.ts";
 import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
-import { ResponsesWire } from "./wires/responses.ts";
 
 /** The release that all of this is proved with. */
 export function codexCli() {
@@ -58,10 +60,8 @@ export class CodexLab implements AsyncDisposable {
     // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
     Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
     Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
-    const trusted = projects.map((name) => {
-      return `[projects."${join(this.dir, name)}"]\ntrust_level = "trusted"\n`;
-    });
-    Deno.writeTextFileSync(this.config, CONFIG.replace("URL", this.#wire.url) + trusted.join(""));
+    const folders = projects.map((name) => join(this.dir, name));
+    Deno.writeTextFileSync(this.config, codexConfig(this.#wire.url, folders));
   }
 
   get config(): string {
@@ -114,10 +114,9 @@ export class CodexLab implements AsyncDisposable {
     this.#pids.push(Number(pid));
     const codex = new Codex(this, pane_id);
     await until(`${name} to start`, () => {
-      // As its user would, once: hooks that are new run only when they are trusted.
       const { screen } = codex;
-      if (screen.includes("› 1. Review hooks")) codex.press("2");
-      if (screen.includes("› 2. Trust all and continue")) codex.press("Enter");
+      const key = codexAtStart(screen);
+      if (key !== undefined) codex.press(key);
       this.#trusts ||= screen.includes("Hooks need review");
       return this.#trusts && codex.isReady;
     }, START_MS_MAX);
@@ -165,20 +164,6 @@ export class CodexLab implements AsyncDisposable {
 
 /** The first start copies the program into the home, for its server. */
 const START_MS_MAX = 60_000;
-
-const CONFIG = `model = "scripted"
-model_provider = "scripted"
-approval_policy = "on-request"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false # A remark that stays.
-[model_providers.scripted]
-name = "scripted"
-base_url = "URL"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-[analytics]
-enabled = false
-`;
 
 /** One Codex in its terminal. */
 export class Codex {

@@ -8,7 +8,7 @@ import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
 import { codexCli, CodexLab, sessionIds } from "./codex_lab.ts";
 import { until, withLab } from "./lab.ts";
-import type { Rule } from "./model.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
 
 /** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
 const RULES: readonly Rule[] = [

@@ -4,33 +4,20 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
 import { resumeOf } from "../../daemon/agents/gemini/sessions.ts";
-import { installed, type Lab, until } from "./lab.ts";
+import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
+import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
+import { geminiCli } from "./gemini_lab.ts";
+import { type Lab, until } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
-import { GeminiWire } from "./wires/gemini.ts";
-
-const GEMINI = { name: "@google/gemini-cli", version: "0.61.0" } as const;
-/** What a user who has been through the first start has in the settings. */
-const SETTINGS = {
-  security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
-  privacy: { usageStatisticsEnabled: false },
-  telemetry: { enabled: false },
-  general: { enableAutoUpdate: false },
-  ide: { hasSeenNudge: true },
-};
-
-/** The program, installed when it is missing; or why it cannot be. */
-function geminiCli() {
-  return installed({ ...GEMINI, folder: "gemini", program: "gemini" });
-}
 
 function hire(lab: Lab, bin: string): Worker {
-  lab.write("home/.gemini/settings.json", SETTINGS);
+  lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
   const model = new GeminiWire();
   return {
     backend: "gemini",
     bin,
-    command: ["gemini", "-m", "gemini-2.5-flash"],
-    env: { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: model.url },
+    command: GEMINI,
+    env: geminiEnvironment(model.url),
     composer: geminiScreen,
     model,
   };

@@ -10,14 +10,16 @@ import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { meshCommand } from "../../daemon/agents/setup_command.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { Model, type Rule } from "./model.ts";
+import {
+  CLAUDE,
+  claudeEnvironment,
+  claudeStartedBefore,
+} from "../../cli/selftest/agents/claude_code.ts";
+import { isRemoved } from "../../cli/selftest/room.ts";
+import { Model, type Rule } from "../../cli/selftest/model/model.ts";
 import { inhabitants, inPane, mesh, tmux } from "./programs.ts";
 
 const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
-/** Every tool call is asked about: the mode of today's first start answers for the user. */
-const CLAUDE = ["claude", "--permission-mode", "manual"] as const;
-/** A key of the right shape; its last 20 characters must stand in `.claude.json`. */
-const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 /** Says to a test process that it already is in the namespace. */
 const INSIDE = "MESH_LAB_INSIDE";
 const PATIENCE_MS = 20_000;
@@ -180,10 +182,9 @@ export class Lab implements AsyncDisposable {
     }
     this.env = this.#environment();
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
-    const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
     // Written now: a session that runs keeps this file in memory, and writes it over ours.
-    const folders = projects.map((name) => [join(this.dir, name), trusted]);
-    this.write("home/.claude.json", { ...STARTED_BEFORE, projects: Object.fromEntries(folders) });
+    const folders = projects.map((name) => join(this.dir, name));
+    this.write("home/.claude.json", claudeStartedBefore(CLAUDE_CODE.version, folders));
     if (!bare) this.#setUp();
   }
 
@@ -197,12 +198,7 @@ export class Lab implements AsyncDisposable {
       PATH: `${dirname(this.#bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
       LANG: "C.UTF-8",
       SHELL: "/bin/sh",
-      ANTHROPIC_BASE_URL: this.model.url,
-      ANTHROPIC_API_KEY: DUMMY_KEY,
-      DISABLE_TELEMETRY: "1",
-      DISABLE_ERROR_REPORTING: "1",
-      DISABLE_AUTOUPDATER: "1",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      ...claudeEnvironment(this.model.url),
     };
   }
 
@@ -229,10 +225,13 @@ export class Lab implements AsyncDisposable {
     this.write(json, installMcp(this.read(json), plan));
   }
 
-  /** Starts Claude Code in a window of the lab's one session and waits until it takes prompts. */
-  async claude(name: string): Promise<Claude> {
+  /**
+   * Starts Claude Code in a window of the lab's one session and waits until it takes prompts.
+   * It may be left in the dark about tmux, as one in a bare terminal is.
+   */
+  async claude(name: string, { outside_tmux = false } = {}): Promise<Claude> {
     const cwd = join(this.dir, name);
-    const command = inPane(cwd, this.env, CLAUDE);
+    const command = inPane(cwd, this.env, CLAUDE, { outside_tmux });
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     const started = this.#pids.length === 0
       ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
@@ -319,28 +318,7 @@ export class Claude {
   }
 }
 
-/** What Claude Code has written down once a user has been through its first start. */
-const STARTED_BEFORE: JsonObject = {
-  hasCompletedOnboarding: true,
-  lastOnboardingVersion: CLAUDE_CODE.version,
-  theme: "dark",
-  numStartups: 5,
-  autoUpdates: false,
-  customApiKeyResponses: { approved: [DUMMY_KEY.slice(-20)], rejected: [] },
-};
-
 export function denoDir(): string {
   return z.object({ denoDir: z.string() })
     .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
-}
-
-/** A process on its way out may still write into a folder that is being removed. */
-export function isRemoved(dir: string): boolean {
-  try {
-    Deno.removeSync(dir, { recursive: true });
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOTEMPTY") return false;
-    throw error;
-  }
 }

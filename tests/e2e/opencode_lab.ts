@@ -8,10 +8,12 @@ import { openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { cacheDir, denoDir, isRemoved, run, tell, until } from "./lab.ts";
-import type { Rule } from "./model.ts";
+import { OPENCODE_ENVIRONMENT, opencodeSettings } from "../../cli/selftest/agents/opencode.ts";
+import { ChatModel } from "../../cli/selftest/model/chat.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
+import { isRemoved } from "../../cli/selftest/room.ts";
+import { cacheDir, denoDir, run, tell, until } from "./lab.ts";
 import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
-import { ChatModel } from "./wires/chat.ts";
 
 export const OPENCODE = "1.18.33";
 const START_MS = 60_000;
@@ -62,32 +64,15 @@ export class OpencodeLab implements AsyncDisposable {
       PATH: `${dirname(installed.bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
       LANG: "C.UTF-8",
       SHELL: "/bin/sh",
-      OPENCODE_DISABLE_MODELS_FETCH: "1",
+      ...OPENCODE_ENVIRONMENT,
     };
     const config_dir = join(this.dir, "home", ".config", "opencode");
     Deno.mkdirSync(config_dir, { recursive: true });
     run("cp", ["-r", `${kitDir()}/.`, config_dir]);
-    Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), this.#settings());
+    const settings = JSON.stringify(opencodeSettings(this.model.url), null, 2);
+    Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), `// The user's own.\n${settings}\n`);
     Deno.mkdirSync(join(this.dir, "home", ".config", "mesh"));
     Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
-  }
-
-  #settings(): string {
-    const provider = {
-      npm: "@ai-sdk/openai-compatible",
-      name: "scripted",
-      options: { baseURL: this.model.url, apiKey: "dummy" },
-      models: { one: { name: "one" } },
-    };
-    const settings = {
-      autoupdate: false,
-      share: "disabled",
-      model: "scripted/one",
-      small_model: "scripted/one",
-      provider: { scripted: provider },
-      permission: { bash: "ask" },
-    };
-    return `// The user's own.\n${JSON.stringify(settings, null, 2)}\n`;
   }
 
   /** Runs one of our own commands to its end. */

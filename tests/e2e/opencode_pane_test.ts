@@ -9,7 +9,7 @@ import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
 import { until, withLab } from "./lab.ts";
-import type { Rule } from "./model.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencode, OpencodeLab } from "./opencode_lab.ts";
 
 const RULES: readonly Rule[] = [

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
 import { until, withLab } from "./lab.ts";
-import type { Rule } from "./model.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencode, OpencodeLab } from "./opencode_lab.ts";
 
 const RULES: readonly Rule[] = [

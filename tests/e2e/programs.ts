@@ -37,10 +37,19 @@ export function inhabitants({ dir }: Place): number[] {
   return running.filter((pid) => panes.some((pane) => isDescendant(pid, Number(pane))));
 }
 
-/** What tmux is told to run in a pane: a program in its folder, with this environment alone. */
-export function inPane(cwd: string, env: Env, program: readonly string[]): string[] {
+/**
+ * What tmux is told to run in a pane: a program in its folder, with this environment alone. It may
+ * be left in the dark about tmux, as one in a bare terminal is.
+ */
+export function inPane(
+  cwd: string,
+  env: Env,
+  program: readonly string[],
+  { outside_tmux = false } = {},
+): string[] {
   const named = Object.entries(env).map((pair) => pair.join("="));
-  const pane = `exec env -i TERM="$TERM" TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"`;
+  const tmux = outside_tmux ? "" : ' TMUX="$TMUX" TMUX_PANE="$TMUX_PANE"';
+  const pane = `exec env -i TERM="$TERM"${tmux} "$@"`;
   return ["-c", cwd, "--", "sh", "-c", pane, "sh", ...named, ...program];
 }
 

@@ -10,6 +10,7 @@ import { claudeScreen } from "../screens.ts";
 import { nativeRung } from "./native.ts";
 import { sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
+import { HookWaiters, wakingRung } from "./waking.ts";
 
 export interface ClaudeCodeOptions {
   readonly clock: Clock;
@@ -22,6 +23,8 @@ export interface ClaudeCodeOptions {
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const { config_dirs } = options;
   const native = nativeRung(options);
+  const waiters = new HookWaiters(options.clock);
+  const waking = wakingRung(waiters);
   const pane = paneRung({
     ...options,
     screen: claudeScreen,
@@ -30,9 +33,13 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   return {
     backend: "claude-code",
     // The socket shows a text as another session's; a human's words are typed where that is safe.
-    rungs: (_peer, { human }) => human ? [pane, native] : [native, pane],
-    transport: ({ agent_pid, pane_id }) =>
-      agent_pid !== null ? "native" : pane_id === null ? "none" : "pane",
+    rungs: (_peer, { human }) => human ? [pane, native, waking] : [native, pane, waking],
+    transport: ({ agent_pid, pane_id, runtime_session_id }) => {
+      // A hook waits only where neither socket nor pane was found.
+      if (runtime_session_id !== null && waiters.holds(runtime_session_id)) return "hook";
+      return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
+    },
+    waiters,
     sight: (peer) => Promise.resolve(sight(config_dirs, peer)),
     resume: (session) => resumeClaude(config_dirs, session),
   };

@@ -80,9 +80,12 @@ function noticed(notification_type: string): Partial<HookReport> {
 /** What is read; refuses a payload that names no event or no session. */
 export const readHook = readerOf(Known, particulars);
 
-/** The events after which the model reads what we add, beside the user's own words. */
+/**
+ * The events after which the model reads what we add, beside the user's own words. What is added
+ * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ */
 export function takesContext(event: string): boolean {
-  return event === "SessionStart" || event === "UserPromptSubmit";
+  return event === "UserPromptSubmit";
 }
 
 /**

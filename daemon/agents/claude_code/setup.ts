@@ -15,6 +15,10 @@ const EVENTS = [
 const HOOK_SECONDS_MAX = 5;
 /** A gated tool is held as long as the human may think: an hour at most (contract 8). */
 const HELD_SECONDS_MAX = 3_660;
+/** After these a session may be idle: a hook of ours then waits, in the background, to wake it. */
+const WAKING_EVENTS = ["SessionStart", "Stop"] as const;
+/** It ends by itself long before, unless its session is idle for days and has no better way. */
+const WAKING_SECONDS_MAX = 7 * 86_400;
 /** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 const SERVER = "mesh";
 
@@ -30,6 +34,8 @@ export interface HookKind {
   readonly seconds_max: number;
   /** The events that may be held for longer. */
   readonly held?: { readonly [event: string]: number };
+  /** The events after which a hook waits to wake the session; Claude Code alone can be woken. */
+  readonly waking?: readonly string[];
 }
 
 const CLAUDE_CODE: HookKind = {
@@ -37,6 +43,7 @@ const CLAUDE_CODE: HookKind = {
   events: EVENTS,
   seconds_max: HOOK_SECONDS_MAX,
   held: { PermissionRequest: HELD_SECONDS_MAX },
+  waking: WAKING_EVENTS,
 };
 
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
@@ -102,9 +109,12 @@ export function withMember(whole: JsonObject, key: string, value: JsonObject): J
 }
 
 function groupFor(kind: HookKind, event: string, plan: SetupPlan): JsonObject {
-  const { agent, seconds_max, held = {} } = kind;
-  const command = [...plan.mesh, "hook", agent, event].map(quoted).join(" ");
-  return { hooks: [{ type: "command", command, timeout: held[event] ?? seconds_max }] };
+  const { agent, seconds_max, held = {}, waking = [] } = kind;
+  const command = (name: string) => [...plan.mesh, "hook", agent, name].map(quoted).join(" ");
+  const told = { type: "command", command: command(event), timeout: held[event] ?? seconds_max };
+  if (!waking.includes(event)) return { hooks: [told] };
+  const waits = { type: "command", command: command("Wake"), timeout: WAKING_SECONDS_MAX };
+  return { hooks: [told, { ...waits, asyncRewake: true }] };
 }
 
 /** The group as it is, what others have in it, or nothing when it was all ours. */

@@ -51,9 +51,10 @@ export class AppServer implements Disposable {
 
   /** Connects and greets. */
   static async meet(codex_home: string, clock: Clock): Promise<AppServer | Absence> {
-    const path = socketPath(codex_home);
-    const file = statOf(path);
-    if (!file?.isSocket) return "no_server";
+    // Its own path is short; that of the link may be longer than the kernel takes (108 bytes).
+    const path = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
+    const file = path === undefined ? undefined : unlessMissing(() => Deno.statSync(path));
+    if (path === undefined || !file?.isSocket) return "no_server";
     if (file.uid !== Deno.uid()) return "foreign_socket";
     const line = new Line(path, clock);
     const opened = await line.opened();
@@ -157,9 +158,9 @@ export async function within<T>(
   }
 }
 
-function statOf(path: string): Deno.FileInfo | undefined {
+function unlessMissing<T>(look: () => T): T | undefined {
   try {
-    return Deno.statSync(path);
+    return look();
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;

@@ -84,6 +84,9 @@ const Queue = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string() })),
 });
 
+/** The ids of our deliveries: of asks and their like, and of notes. */
+const OURS = /^(qd|notif)-/;
+
 /**
  * A human who breaks a turn off holds back what was queued behind it, for as long as nobody starts
  * the queue. What we were told is accepted must not lie there: where ours comes first in the queue
@@ -93,7 +96,7 @@ async function startQueue(server: AppServer, threadId: string): Promise<void> {
   const reply = await server.call("thread/queue/list", { threadId, limit: 1 });
   const { data } = Queue.safeParse(reply.state === "answered" ? reply.result : undefined);
   const first = data?.data[0];
-  if (!first?.clientUserMessageId.startsWith("qd-")) return;
+  if (!first || !OURS.test(first.clientUserMessageId)) return;
   await server.call("thread/queue/start", { threadId, queuedSubmissionId: first.id });
 }
 

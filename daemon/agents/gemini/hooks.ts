@@ -70,9 +70,12 @@ function particulars(data: Known): Partial<HookReport> {
   }
 }
 
-/** The events after which the model reads what we add, beside the user's own words. */
+/**
+ * The events after which the model reads what we add, beside the user's own words. What is added
+ * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ */
 function takesContext(event: string): boolean {
-  return event === "SessionStart" || event === "BeforeAgent";
+  return event === "BeforeAgent";
 }
 
 /** Gemini shows the model what is added between tags, with `<` and `>` written out. */

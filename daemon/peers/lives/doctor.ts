@@ -166,8 +166,13 @@ function checksOf(evidence: Evidence, now: number): Check[] {
       age: 0,
       detail: record.ws_connected ? "connected" : "none",
     }),
-    ...probes.map(({ rung, ready, reason }) =>
-      check(`rung ${rung}`, ready, rung, { age: 0, detail: reason ?? "ready" })
+    ...probes.map(({ rung, ready, reason, degraded }) =>
+      check(`rung ${rung}`, ready && degraded === null, rung, {
+        age: 0,
+        detail: [reason ?? "ready", ...(degraded === null ? [] : [`degraded: ${degraded}`])].join(
+          ", ",
+        ),
+      })
     ),
     check("asks", null, "ledger", { age: oldest, detail: `${record.pending_ask_count} wait` }),
     check("proofs", unproved.length === 0, "ledger", {

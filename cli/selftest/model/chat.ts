@@ -1,7 +1,8 @@
 /** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
 import { z } from "zod";
-import type { Rule, Step } from "../model.ts";
+import type { Rule, Step } from "./model.ts";
+import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
 
 const PIECE_CHARS = 40;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
@@ -15,7 +16,7 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request of a turn, as far as a test asks about it. */
+/** One request of a turn, as far as anyone asks about it. */
 export interface Turn {
   /** All that the user, or a peer, has said, in its order. */
   readonly said: readonly string[];
@@ -26,11 +27,11 @@ export interface Turn {
 
 type Call = { readonly name: string; readonly args: unknown };
 
-export class ChatModel implements AsyncDisposable {
+export class ChatModel implements Scripted {
   readonly turns: Turn[] = [];
   readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  #gate: PromiseWithResolvers<void> | undefined;
+  readonly #gate = new Gate();
   #ids = 0;
 
   /** Listens on a free port of the loopback interface. */
@@ -44,10 +45,13 @@ export class ChatModel implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.addr.port}/v1`;
   }
 
-  /** From now on answers wait, and the agent is busy, until they are let go. */
-  hold(): { release(): void } {
-    const gate = this.#gate = Promise.withResolvers<void>();
-    return { release: () => gate.resolve() };
+  hold(): Held {
+    return this.#gate.hold();
+  }
+
+  times(text: string): number {
+    const told = this.turns.map(({ said, results }) => [...said, ...results].join("\n"));
+    return Math.max(0, ...told.map((whole) => countOf(text, whole)));
   }
 
   /** How often the newest transcript holds this text. */
@@ -56,7 +60,7 @@ export class ChatModel implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#gate?.resolve();
+    this.#gate.open();
     await this.#server.shutdown();
   }
 
@@ -67,7 +71,7 @@ export class ChatModel implements AsyncDisposable {
     if (body.tools.length === 0) return this.#answer(body, "A title");
     const turn = turnOf(body);
     this.turns.push(turn);
-    await this.#gate?.promise;
+    await this.#gate.pass();
     const { text, call } = this.#next(turn);
     return this.#answer(body, text, call);
   }

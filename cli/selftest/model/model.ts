@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { systemClock } from "kit/clock.ts";
+import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
 
 const PIECE_CHARS = 40;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
@@ -33,7 +34,7 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request, as far as a test asks about it. */
+/** One request, as far as anyone asks about it. */
 export interface Seen {
   readonly at: number;
   /** What the user, or another session, said last. */
@@ -51,8 +52,9 @@ interface Answer {
   readonly call?: { readonly name: string; readonly args: unknown };
 }
 
-export class Model implements AsyncDisposable {
+export class Model implements Scripted {
   readonly requests: Seen[] = [];
+  readonly #gate = new Gate();
   readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
@@ -73,7 +75,17 @@ export class Model implements AsyncDisposable {
     return this.requests.filter(({ prompt, tools }) => tools.length > 0 && prompt.includes(text));
   }
 
+  times(text: string): number {
+    const turns = this.requests.filter(({ tools }) => tools.length > 0);
+    return Math.max(0, ...turns.map(({ raw }) => countOf(text, raw)));
+  }
+
+  hold(): Held {
+    return this.#gate.hold();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#gate.open();
     await this.#server.shutdown();
   }
 
@@ -83,10 +95,11 @@ export class Model implements AsyncDisposable {
     if (request.method !== "POST" || !pathname.endsWith("/messages")) return Response.json({});
     const raw = await request.text();
     const body = Body.parse(JSON.parse(raw));
-    const seen = { at: Date.now(), ...viewOf(body), raw };
+    const seen = { at: systemClock.now(), ...viewOf(body), raw };
     this.requests.push(seen);
     const answer = this.#answer(seen, body);
     await systemClock.sleep(answer.pause_ms);
+    if (seen.tools.length > 0) await this.#gate.pass();
     return body.stream ? this.#streamed(body, answer) : this.#whole(body, answer);
   }
 

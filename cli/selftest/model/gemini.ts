@@ -1,6 +1,7 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
 import { z } from "zod";
+import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 
@@ -28,8 +29,10 @@ export interface Turn {
   readonly results: readonly string[];
 }
 
-export class GeminiWire implements AsyncDisposable {
+export class GeminiWire implements Scripted {
   readonly turns: Turn[] = [];
+  readonly #gate = new Gate();
+  readonly #told: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
   /** Listens on a free port of the loopback interface. */
@@ -47,7 +50,16 @@ export class GeminiWire implements AsyncDisposable {
     return this.turns.filter(({ prompt }) => prompt.includes(text));
   }
 
+  times(text: string): number {
+    return Math.max(0, ...this.#told.map((whole) => countOf(text, whole)));
+  }
+
+  hold(): Held {
+    return this.#gate.hold();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#gate.open();
     await this.#server.shutdown();
   }
 
@@ -60,7 +72,11 @@ export class GeminiWire implements AsyncDisposable {
     const turn = turnOf(contents);
     const names = tools.flatMap(({ functionDeclarations }) => functionDeclarations)
       .map(({ name }) => name);
-    if (names.length > 0) this.turns.push(turn);
+    if (names.length > 0) {
+      this.turns.push(turn);
+      this.#told.push(JSON.stringify(contents));
+      await this.#gate.pass();
+    }
     const call = names.length > 0 && turn.results.length === 0 ? callOf(turn, names) : undefined;
     const parts = call ? [{ functionCall: call }] : [{ text: `DONE ${turn.results.length}` }];
     const candidates = [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }];

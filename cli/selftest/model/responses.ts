@@ -1,7 +1,8 @@
 /** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
 
 import { z } from "zod";
-import type { Model } from "../model.ts";
+import type { Model } from "./model.ts";
+import type { Held, Scripted } from "./scripted.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
@@ -36,7 +37,7 @@ const SURROUNDINGS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
 /** Listens on a free port of the loopback interface, and asks the model there. */
-export class ResponsesWire implements AsyncDisposable {
+export class ResponsesWire implements Scripted {
   readonly #model: Model;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
@@ -49,6 +50,14 @@ export class ResponsesWire implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${this.#server.addr.port}/v1`;
+  }
+
+  times(text: string): number {
+    return this.#model.times(text);
+  }
+
+  hold(): Held {
+    return this.#model.hold();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

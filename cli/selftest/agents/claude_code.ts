@@ -1,0 +1,58 @@
+/** Claude Code in a home of its own: past its first start, and asking before each tool. */
+
+import { join } from "node:path";
+import { Model } from "../model/model.ts";
+import { writeJson } from "../writing.ts";
+import type { Specimen } from "../specimen.ts";
+
+/** A key of the right shape; its last 20 characters must stand in `.claude.json`. */
+const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
+
+/** Every tool call is asked about: the mode of today's first start answers for the user. */
+export const CLAUDE = ["claude", "--permission-mode", "manual"] as const;
+
+export function claudeEnvironment(model_url: string): Record<string, string> {
+  return {
+    ANTHROPIC_BASE_URL: model_url,
+    ANTHROPIC_API_KEY: DUMMY_KEY,
+    DISABLE_TELEMETRY: "1",
+    DISABLE_ERROR_REPORTING: "1",
+    DISABLE_AUTOUPDATER: "1",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  };
+}
+
+/** What Claude Code has written down once a user has been through its first start. */
+export function claudeStartedBefore(version: string, folders: readonly string[]) {
+  const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
+  return {
+    hasCompletedOnboarding: true,
+    lastOnboardingVersion: version,
+    theme: "dark",
+    numStartups: 5,
+    autoUpdates: false,
+    customApiKeyResponses: { approved: [DUMMY_KEY.slice(-20)], rejected: [] },
+    projects: Object.fromEntries(folders.map((folder) => [folder, trusted])),
+  };
+}
+
+export const claudeCode: Specimen = {
+  agent: "claude-code",
+  title: "Claude Code",
+  program: "claude",
+  model: () => new Model(),
+  furnish({ home, folder, version }, { url }) {
+    writeJson(join(home, ".claude.json"), claudeStartedBefore(version, [folder]));
+    return claudeEnvironment(url);
+  },
+  command: CLAUDE,
+  resume: ["--continue"],
+  isReady: (screen) => /^❯\s*$/m.test(screen),
+  dialog: {
+    prompt: (forbidden, mark) =>
+      `@@TOOL Write ${JSON.stringify({ file_path: forbidden, content: mark })}`,
+    isOpen: (screen) => screen.includes("Do you want to create"),
+    refusal: ["Escape"],
+  },
+  untested: { hook: "it is for sessions without a socket and a pane" },
+};

@@ -1,0 +1,96 @@
+/** Codex in a home of its own: its user trusts our hooks, and is asked before an escalation. */
+
+import { join } from "node:path";
+import { Model } from "../model/model.ts";
+import { ResponsesWire } from "../model/responses.ts";
+import type { Held, Scripted } from "../model/scripted.ts";
+import { writeText } from "../writing.ts";
+import type { Specimen } from "../specimen.ts";
+
+/** Its configuration, with the model behind that address, and these folders trusted. */
+export function codexConfig(model_url: string, folders: readonly string[]): string {
+  const trusted = folders.map((folder) => `[projects."${folder}"]\ntrust_level = "trusted"\n`);
+  return CONFIG.replace("URL", model_url) + trusted.join("");
+}
+
+const CONFIG = `model = "scripted"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false # A remark that stays.
+[model_providers.scripted]
+name = "scripted"
+base_url = "URL"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+[analytics]
+enabled = false
+`;
+
+/** As its user would, once: hooks that are new run only when they are trusted. */
+export function codexAtStart(screen: string): string | undefined {
+  if (screen.includes("› 1. Review hooks")) return "2";
+  return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
+}
+
+/** The model and the wire before it, as one. */
+class CodexModel implements Scripted {
+  readonly #model = new Model();
+  readonly #wire = new ResponsesWire(this.#model);
+  readonly url = this.#wire.url;
+
+  times(text: string): number {
+    return this.#model.times(text);
+  }
+
+  hold(): Held {
+    return this.#model.hold();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#model[Symbol.asyncDispose]();
+    await this.#wire[Symbol.asyncDispose]();
+  }
+}
+
+export const codex: Specimen = {
+  agent: "codex",
+  title: "Codex",
+  program: "codex",
+  model: () => new CodexModel(),
+  furnish({ home, folder }, { url }) {
+    writeText(join(home, ".codex", "config.toml"), codexConfig(url, [folder]));
+    return { SCRIPTED_KEY: "none" };
+  },
+  command: ["codex"],
+  resume: ["resume", "--last"],
+  isReady: (screen) => /^› Ask Codex to do anything/m.test(screen),
+  atStart: codexAtStart,
+  silent_until_prompt: true,
+  dialog: {
+    prompt(forbidden, mark) {
+      const escalated = { sandbox_permissions: "require_escalated", justification: mark };
+      return `@@TOOL exec_command ${JSON.stringify({ cmd: `touch ${forbidden}`, ...escalated })}`;
+    },
+    isOpen: (screen) => screen.includes("Would you like to run"),
+    refusal: ["Escape"],
+  },
+  // Its shared server outlives the terminals, unless it is told.
+  end: (_, run) => run("codex", "app-server", "daemon", "stop"),
+  litter: ({ home }) =>
+    ["app-server-control", "app-server-daemon"].flatMap((name) =>
+      linksIn(join(home, ".codex", name)).flatMap((target) => [target, `${target}.lock`])
+    ),
+  untested: { pane: "its sessions have no pane of their own: they live in one shared server" },
+};
+
+/** Where the links in a folder lead: its sockets lie in a folder that no setting moves. */
+function linksIn(folder: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(folder)).filter(({ isSymlink }) => isSymlink)
+      .map(({ name }) => Deno.readLinkSync(join(folder, name)));
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return [];
+    throw fault;
+  }
+}

@@ -1,0 +1,42 @@
+/** Gemini CLI in a home of its own: past its first start, with a key that opens nothing. */
+
+import { join } from "node:path";
+import { GeminiWire } from "../model/gemini.ts";
+import { writeJson } from "../writing.ts";
+import type { Specimen } from "../specimen.ts";
+
+/** What a user who has been through the first start has in the settings. */
+export const GEMINI_SETTINGS = {
+  security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  general: { enableAutoUpdate: false },
+  ide: { hasSeenNudge: true },
+};
+
+export const GEMINI = ["gemini", "-m", "gemini-2.5-flash"] as const;
+
+export function geminiEnvironment(model_url: string): Record<string, string> {
+  return { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: model_url };
+}
+
+export const gemini: Specimen = {
+  agent: "gemini",
+  title: "Gemini CLI",
+  program: "gemini",
+  model: () => new GeminiWire(),
+  furnish({ home }, { url }) {
+    writeJson(join(home, ".gemini", "settings.json"), GEMINI_SETTINGS);
+    return geminiEnvironment(url);
+  },
+  command: GEMINI,
+  resume: ["--resume", "latest"],
+  isReady: (screen) => screen.includes("Type your message"),
+  dialog: {
+    prompt: (forbidden, mark) =>
+      `${mark} @@TOOL run_shell_command ${JSON.stringify({ command: `touch ${forbidden}` })}`,
+    isOpen: (screen) => screen.includes("Allow execution of"),
+    refusal: ["Escape"],
+  },
+  untested: { native: "it has none" },
+};

@@ -1,0 +1,52 @@
+/** What the results say of each rung, and where the daemon and `mesh doctor` read it. */
+
+import { join } from "node:path";
+import { z } from "zod";
+import {
+  RungName,
+  type Tested,
+  Verdicts,
+  VERDICTS_FILE,
+  verdictsIn,
+} from "../../daemon/agents/selftest/contract.ts";
+import type { Backend } from "../../daemon/peers/contract.ts";
+import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/places.ts";
+import type { Result } from "./play.ts";
+
+/**
+ * A rung is degraded by one failure; what passed on all that there is to try is not. To pass on a
+ * part of that says nothing: it may be another part that failed before.
+ */
+export function verdictOf(
+  results: readonly Result[],
+  { at, whole }: { at: number; whole: boolean },
+): Tested | undefined {
+  const tried = results.filter(({ result, rung }) => result !== "not tested" && rung !== null);
+  const by_rung = Map.groupBy(tried, ({ rung }) => RungName.safeParse(rung).data);
+  const rungs = [...by_rung].flatMap(([rung, of]) => {
+    if (rung === undefined) return [];
+    const failed = of.filter(({ result }) => result === "failed");
+    if (failed.length === 0 && !whole) return [];
+    const why = failed.map(({ scenario, detail }) => `${scenario}: ${detail}`).join("; ");
+    return [[rung, { degraded: failed.length > 0, why: why || null }] as const];
+  });
+  const [first] = tried;
+  if (!first || rungs.length === 0) return undefined;
+  return { version: first.version, at, rungs: Object.fromEntries(rungs) };
+}
+
+/** What is known of the agents, with what was found of one; its rungs not tried now stay. */
+export function learned(known: Verdicts, agent: Backend, tested: Tested): Verdicts {
+  const rungs = { ...known.agents[agent]?.rungs, ...tested.rungs };
+  return { agents: { ...known.agents, [agent]: { ...tested, rungs } } };
+}
+
+/** Keeps it in the user's own state directory, for the daemon that runs there. */
+export function keepVerdict(env: Env, agent: Backend, tested: Tested): void {
+  const dir = statePath(env);
+  const path = join(dir, VERDICTS_FILE);
+  const known = verdictsIn(readTextOrNothing(path) ?? "") ?? { agents: {} };
+  Deno.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const told = z.encode(Verdicts, learned(known, agent, tested));
+  writePrivately(path, `${JSON.stringify(told, null, 2)}\n`);
+}
