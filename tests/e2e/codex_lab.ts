@@ -10,8 +10,10 @@ import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { cacheDir, denoDir, installed, isRemoved, MAIN, run, until } from "./lab.ts";
+import { cacheDir, denoDir, installed, isRemoved, MAIN, run } from "./lab.ts";
 import { Model, type Rule } from "./model.ts";
+import { submit } from "./typing.ts";
+import { until } from "./waiting.ts";
 import { ResponsesWire } from "./wires/responses.ts";
 
 /** The release that all of this is proved with. */
@@ -152,6 +154,11 @@ export class CodexLab implements AsyncDisposable {
     return new TextDecoder().decode(stdout).trimEnd();
   }
 
+  /** What a pane shows; nothing once it is gone. */
+  shown(pane_id: string): string {
+    return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
+  }
+
   mesh(...words: string[]): Deno.ChildProcess {
     const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
     return new Deno.Command("sh", {
@@ -218,20 +225,23 @@ export class Codex {
     return /^› Ask Codex to do anything/m.test(this.screen);
   }
 
+  /** What stands after the last prompt sign: the composer, or a dialog in its place. */
+  get composer(): string {
+    const shown = this.#lab.shown(this.pane_id);
+    return shown.slice(shown.lastIndexOf("\n› ") + 1);
+  }
+
   async say(prompt: string): Promise<void> {
     await until("an empty composer", () => this.isReady);
-    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", prompt);
-    const end = prompt.slice(-8);
-    await until(
-      "the prompt in the composer",
-      () => this.screen.replaceAll(/\n\s*/g, "").includes(end),
-    );
-    await until("the composer to settle", () => !this.isReady);
-    this.press("Enter");
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
   }
 
   press(...keys: string[]): void {
-    for (const key of keys) this.#lab.cli("send-keys", "-t", this.pane_id, key);
+    for (const key of keys) this.keys(key);
   }
 }
 

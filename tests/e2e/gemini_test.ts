@@ -10,7 +10,9 @@ import { readConfig } from "../../daemon/config.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
-import { cacheDir, Lab, run, until, withLab } from "./lab.ts";
+import { cacheDir, Lab, run, withLab } from "./lab.ts";
+import { compose, submit } from "./typing.ts";
+import { until } from "./waiting.ts";
 import { GeminiWire } from "./wires/gemini.ts";
 
 const GEMINI = { name: "@google/gemini-cli", version: "0.61.0" } as const;
@@ -87,7 +89,13 @@ class Office implements AsyncDisposable {
     return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
   }
 
-  type(...keys: string[]): void {
+  /** What stands behind the prompt sign below the lowest rule; nothing where a dialog does. */
+  get composer(): string {
+    const below = this.screen.split(/^─{20,}$/m).at(-1) ?? "";
+    return /^ > ([^]*)$/m.exec(below)?.[1] ?? "";
+  }
+
+  keys(...keys: string[]): void {
     this.lab.cli("send-keys", "-t", this.#pane, ...keys);
   }
 
@@ -165,29 +173,26 @@ withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", a
 
 withGemini("a draft and a dialog of Gemini CLI are left alone", async (office) => {
   const peer = await office.start();
-  office.type("-l", "half a thought");
-  await until("the draft", () => office.screen.includes("> half a thought"));
+  await compose(office, "half a thought");
   const first = await office.ask(peer.peer_id, "Which port?");
   await office.waits(first, "draft_present");
   assert(office.screen.includes("> half a thought"));
-  office.type("C-u");
+  office.keys("C-u");
   assert.equal((await office.answer(first)).reply, "Port 8080");
   await until("the end of the turn", () => office.screen.includes("DONE 1"));
   const file = `${office.path}/made.txt`;
   for (const mark of ["one", "two"]) {
-    office.type("-l", `${mark} @@TOOL run_shell_command {"command":"touch ${file}"}`);
-    await until("the prompt", () => office.screen.includes(`> ${mark} `));
-    office.type("Enter");
+    await submit(office, `${mark} @@TOOL run_shell_command {"command":"touch ${file}"}`);
     await until("the dialog", () => office.screen.includes("Allow execution of"));
     await office.turn("awaiting_input");
     if (mark === "two") break;
-    office.type("Escape"); // No hook tells of this.
+    office.keys("Escape"); // No hook tells of this.
     await office.turn("idle");
   }
   const second = await office.ask(peer.peer_id, "Which host?");
   await office.waits(second, "dialog_open");
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
-  office.type("Escape");
+  office.keys("Escape");
   assert.equal((await office.answer(second)).reply, "Port 8080");
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });

@@ -11,8 +11,10 @@ import { readConfig } from "../../daemon/config.ts";
 import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { cacheDir, denoDir, isRemoved, run, tell, until } from "./lab.ts";
+import { cacheDir, denoDir, isRemoved, run } from "./lab.ts";
 import type { Rule } from "./model.ts";
+import { compose, insist } from "./typing.ts";
+import { tell, until } from "./waiting.ts";
 import { ChatModel } from "./wires/opencode.ts";
 
 export const OPENCODE = "1.18.33";
@@ -182,18 +184,27 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   type(text: string): void {
-    this.tmux("send-keys", "-t", "office", "-l", "--", text);
+    this.keys("-l", "--", text);
   }
 
   press(...keys: readonly string[]): void {
+    this.keys(...keys);
+  }
+
+  keys(...keys: readonly string[]): void {
     this.tmux("send-keys", "-t", "office", ...keys);
   }
 
-  /** Types a prompt, sees it in the composer, and submits it. */
+  /** The whole screen stands for it: nobody says twice what a test has said. */
+  get composer(): string {
+    return this.screen;
+  }
+
+  /** Types a prompt, sees it on the screen, and submits it until the model has it. */
   async say(prompt: string): Promise<void> {
-    this.type(prompt);
-    await until("the prompt in the composer", () => this.screen.includes(prompt));
-    this.press("Enter");
+    await compose(this, prompt);
+    const isTaken = () => this.model.timesSaid(prompt) > 0;
+    await insist(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
   }
 
   tmux(...args: readonly string[]): string {
