@@ -44,6 +44,7 @@ import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
+import type { JournalRetention } from "./spawn/journal/retention.ts";
 import type { Restarts } from "./spawn/restarts/restarts.ts";
 import type { Spawns } from "./spawn/spawns.ts";
 import {
@@ -66,7 +67,7 @@ import {
   openSurfaces,
 } from "./wiring.ts";
 import { openLives } from "./wiring_lives.ts";
-import { openRestarts, openSpawns } from "./spawn_wiring.ts";
+import { openJournal, openRestarts, openSpawns } from "./spawn_wiring.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -124,6 +125,7 @@ export class Daemon implements AsyncDisposable {
   readonly agents: Agents;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
+  readonly journal: JournalRetention;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
@@ -173,6 +175,7 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
+    this.journal = openJournal(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
     this.gate = openGate(this);
@@ -232,6 +235,7 @@ export class Daemon implements AsyncDisposable {
     this.delivery.beat(now);
     this.agents.beat(now);
     this.spawns.beat(now);
+    this.journal.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);
