@@ -1,4 +1,4 @@
-/** A hand at an agent's terminal: types, sees that it was taken, and types again where it was not. */
+/** A hand at an agent's terminal: it types, looks, and types again what was not taken. */
 
 import { tell, until } from "./waiting.ts";
 

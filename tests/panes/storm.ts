@@ -1,4 +1,4 @@
-/** A storm over a real tmux: panes, their programs and the server end at random, and the daemon too. */
+/** A storm over a real tmux: panes, programs, the server and the daemon end at random. */
 
 import { RealDaemon } from "../bench/child.ts";
 import { Terminal, until } from "../daemon/terminal.ts";

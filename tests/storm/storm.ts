@@ -129,7 +129,7 @@ export class Storm implements AsyncDisposable {
     return this.chance.pick([...this.actors, ...this.agents]);
   }
 
-  /** What an actor says of itself wherever it is asked; agents are where the daemon may start them. */
+  /** What an actor says of itself; agents are where the daemon may start them. */
   selfOf(actor: Actor): { name: string; path: string; backend: string } {
     const place = this.agents.includes(actor)
       ? { path: this.directory, backend: "generic" }

@@ -125,7 +125,7 @@ export class StormTmux implements PaneSights {
   }
 }
 
-/** The same tmux as one life of the daemon reaches it: whatever that life does later is not done. */
+/** The same tmux, as one life of the daemon reaches it: after its end nothing is done. */
 export class StormTerminals implements Terminals {
   readonly home = "/none";
   readonly socket = SOCKET;

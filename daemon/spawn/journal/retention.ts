@@ -2,8 +2,9 @@
 
 import type { Ground } from "kit/ground.ts";
 import type { Database } from "kit/sqlite.ts";
-import * as rows from "./store.ts";
-import type { Entry, Page } from "./store.ts";
+import * as restarts from "../restarts/store.ts";
+import * as spawns from "../store.ts";
+import type { Entry, Page } from "./entry.ts";
 
 /** Entries that one beat looks at. */
 const BEAT_ROWS_MAX = 50;
@@ -32,14 +33,8 @@ export class JournalRetention {
   readonly #limits: JournalLimits;
   readonly #isKnown: (peer_id: string) => boolean;
   readonly #shelves: readonly Shelf[] = [
-    {
-      ...{ after: rows.spawnsAfter, last: rows.lastSpawn, forget: rows.forgetSpawn },
-      ...{ at: 0, rest_until: 0 },
-    },
-    {
-      ...{ after: rows.restartsAfter, last: rows.lastRestart, forget: rows.forgetRestart },
-      ...{ at: 0, rest_until: 0 },
-    },
+    { ...spawns, at: 0, rest_until: 0 },
+    { ...restarts, at: 0, rest_until: 0 },
   ];
 
   /** A peer that is known keeps its last spawn, for its profile, and its last restart. */
