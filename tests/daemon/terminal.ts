@@ -99,10 +99,8 @@ export class Terminal implements AsyncDisposable {
   killServer(): void {
     const { success, stdout } = this.#tmux(["display-message", "-p", "#{pid}"]);
     if (!success) return;
-    const pid = Number(new TextDecoder().decode(stdout));
-    // One that has just taken a client in may leave the command unheard.
-    const told = () => this.#tmux(["kill-server"]);
-    untilNow("the server's end", () => !isAlive(pid) || (told(), !isAlive(pid)));
+    this.#tmux(["kill-server"]);
+    untilNow("the server's end", () => !isAlive(Number(new TextDecoder().decode(stdout))));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
