@@ -123,8 +123,11 @@ export class PaneStorm implements AsyncDisposable {
 
   /** The server ends; the next pane starts another one, which counts from the beginning. */
   async killServer(): Promise<void> {
-    this.#terminal.killServer();
-    await until("the end of its programs", () => this.here.length === 0);
+    const [execution] = this.here;
+    if (!execution) return;
+    const pid = Number(this.#terminal.format(execution.pane_id, "#{pid}"));
+    Deno.kill(pid, "SIGKILL");
+    await until("the end of it and its programs", () => !isAlive(pid) && this.here.length === 0);
   }
 
   async killDaemon(): Promise<void> {
