@@ -208,8 +208,8 @@ export class Daemon implements AsyncDisposable {
     this.attachments.wakeUp();
   }
 
-  /** Beats once a second until the daemon ends. */
-  async run(): Promise<void> {
+  /** Beats once a second until the daemon ends; `rest` is for what has to do with the process. */
+  async run(rest: () => void = () => undefined): Promise<void> {
     const { clock, log } = this.ground;
     const signal = this.ending;
     for (let due = clock.now() + BEAT_MS; !signal.aborted; due += BEAT_MS) {
@@ -219,6 +219,7 @@ export class Daemon implements AsyncDisposable {
       due = Math.max(due, clock.now() - BEAT_MS);
       try {
         this.beat();
+        rest();
       } catch (fault) {
         log.error("A beat failed", { fault });
       }
