@@ -63,7 +63,7 @@ Deno.test("who comes back from nowhere does not bring a pane along that is anoth
   }
 });
 
-Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline]", async () => {
+Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline] [3.peer.restart.ignores-in-memory]", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, processes: new FakeProcesses() };
   options.processes.start(7);

@@ -72,7 +72,7 @@ async function launched({ w, terminals }: House): Promise<void> {
 const remove = ({ w }: House) => w.fetch("/peers/api", { method: "DELETE" });
 const retire = ({ w }: House) => post(w, "/peers/api/offline", { terminal: true });
 
-Deno.test("who is removed or retired while it restarts is not brought back, and nothing more is launched", async () => {
+Deno.test("who is removed or retired while it restarts is not brought back, and nothing more is launched [3.peer.delete.tombstone]", async () => {
   for (const [end, reason] of [[remove, "peer_gone"], [retire, "retired"]] as const) {
     for (const stage of ["stop", "register"] as const) {
       await using house = await spawningWorld({ adapters: [codex, generic], hooks: {} });
