@@ -79,7 +79,7 @@ export async function calm({ idle_seconds }: Effort): Promise<Figure[]> {
   await using daemon = await RealDaemon.start(state.path);
   const job = { kind: "crowd", port: daemon.port, peers: PEERS, bare: false, stream: true };
   await using _peers = await Script.start("load.ts", JSON.stringify(job));
-  await pause(1000);
+  await pause(SETTLE_MS);
   const from = cpuMs(daemon.pid);
   await pause(idle_seconds * 1000);
   const share = (cpuMs(daemon.pid) - from) / (idle_seconds * 1000) * 100;
