@@ -7,7 +7,8 @@ import { claudeCodeAdapter } from "../../daemon/agents/claude_code/claude_code.t
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { type Claude, Lab, until, withLab } from "./lab.ts";
+import { type Claude, Lab, withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
@@ -74,12 +75,12 @@ withLab(import.meta.url, "the native rung leaves a draft where it is", async () 
   await using lab = new Lab();
   const claude = await lab.claude("api");
   claude.type("half a thought");
-  await until("the draft", () => claude.draft === "half a thought");
+  await until("the draft", () => claude.composer === "half a thought");
   const { rung, receipt } = await send(lab, claude, parcel("Which port?"));
   assert.deepEqual({ rung, receipt }, { rung: "native", receipt: { state: "sent" } });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
   await until("the end of the turn", () => claude.isIdle);
-  assert.equal(claude.draft, "half a thought");
+  assert.equal(claude.composer, "half a thought");
   assert(!lab.model.asked(ID).some(({ raw }) => raw.includes("half a thought")));
 });
 

@@ -8,7 +8,8 @@ import { answerAsk } from "../../daemon/asks/questions/contract.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
-import { type Claude, Lab, until, withLab } from "./lab.ts";
+import { type Claude, Lab, withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 
 const CONFIG = `
 daemon: {port: 0}

@@ -11,7 +11,8 @@ import { isAlive } from "../../daemon/processes.ts";
 import { spawnPeer } from "../../daemon/spawn/contract.ts";
 import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
 import { sessionOf } from "../../daemon/agents/claude_code/registry.ts";
-import { Lab, until, withLab } from "./lab.ts";
+import { Lab, withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 
 /** A lab whose daemon may spawn Claude Code, in the lab's own tmux server. */
 class SpawningLab implements AsyncDisposable {

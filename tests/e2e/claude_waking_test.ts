@@ -8,7 +8,8 @@ import { readConfig } from "../../daemon/config.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { argumentsOf } from "../../daemon/processes.ts";
-import { Lab, until, withLab } from "./lab.ts";
+import { Lab, withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 
 /** A daemon, and a Claude Code that `mesh setup` was run for. */
 class Office implements AsyncDisposable {

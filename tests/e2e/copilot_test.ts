@@ -10,10 +10,11 @@ import { closePeer, getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { spawnPeer } from "../../daemon/spawn/contract.ts";
 import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
-import { cacheDir, installed, type Lab, until } from "./lab.ts";
+import { cacheDir, installed, type Lab } from "./lab.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
+import { until } from "./waiting.ts";
 
 const COPILOT = { name: "@github/copilot", version: "1.0.102" } as const;
 const MODEL = "scripted-1";

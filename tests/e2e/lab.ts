@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { systemClock } from "kit/clock.ts";
 import { configDir, type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
@@ -18,32 +17,17 @@ import {
 import { isRemoved } from "../../cli/selftest/room.ts";
 import { Model, type Rule } from "../../cli/selftest/model/model.ts";
 import { inhabitants, inPane, mesh, tmux } from "./programs.ts";
+import { submit } from "./typing.ts";
+import { tell, until } from "./waiting.ts";
 
 const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
 /** Says to a test process that it already is in the namespace. */
 const INSIDE = "MESH_LAB_INSIDE";
-const PATIENCE_MS = 20_000;
-const LOOK_EVERY_MS = 25;
 
 /** Where agents are kept between runs, so that they are downloaded once. */
 export function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");
-}
-
-/** Polls until `probe` answers something: not undefined, null, false, or an empty text. */
-export async function until<T>(
-  what: string,
-  probe: () => T | undefined | null | false | Promise<T | undefined | null | false>,
-  patience_ms = PATIENCE_MS,
-): Promise<T> {
-  const deadline = Date.now() + patience_ms;
-  while (Date.now() < deadline) {
-    const found = await probe();
-    if (found !== undefined && found !== null && found !== false && found !== "") return found;
-    await systemClock.sleep(LOOK_EVERY_MS);
-  }
-  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
 }
 
 /** A program, or why it is not here. */
@@ -67,10 +51,6 @@ export function installed(
   return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
 }
 
-export function tell(sentence: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
-}
-
 /** Why no test can be cut off from the network here; undefined where it can. */
 function isolationMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "network namespaces are Linux's";
@@ -89,8 +69,7 @@ const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] a
 
 /**
  * A test with real agents. It runs this same file again inside the namespace, for this one test;
- * where that cannot be it is skipped, and its name says why. An agent's screen swallows a key now
- * and then, so a test that fails is run once more, and what failed is printed.
+ * where that cannot be it is skipped, and its name says why.
  */
 export function withLab(
   file: string,
@@ -104,11 +83,8 @@ export function withLab(
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
     const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
-    const first = await runInside(inner);
-    if (first.passed) return;
-    tell(`"${name}" failed, and is run once more, as agents swallow keys:\n${first.said}`);
-    const again = await runInside(inner);
-    assert(again.passed, again.said);
+    const { passed, said } = await runInside(inner);
+    assert(passed, said);
   });
 }
 
@@ -291,30 +267,29 @@ export class Claude {
     return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
   }
 
-  /** What stands in the composer, between its two rules. */
-  get draft(): string {
+  /** What stands in the composer, between its two rules; nothing where a dialog does. */
+  get composer(): string {
     const rows = this.screen.split("\n");
-    const rules = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []);
-    return rows.slice((rules.at(-2) ?? 0) + 1, rules.at(-1)).join("\n").replace("❯", "").trim();
+    const [top, bottom] = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []).slice(-2);
+    if (top === undefined || bottom === undefined || !rows[top + 1]?.startsWith("❯")) return "";
+    return rows.slice(top + 1, bottom).join("\n").replace("❯", "").trim();
   }
 
   type(text: string): void {
-    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", text);
+    this.keys("-l", "--", text);
   }
 
   /** Types a prompt, sees it in the composer, and submits it. */
   async say(prompt: string): Promise<void> {
-    this.type(prompt);
-    const end = prompt.slice(-12);
-    await until(
-      "the prompt in the composer",
-      () => this.draft.replaceAll("\n  ", "").includes(end),
-    );
-    this.press("Enter");
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
   }
 
   press(key: string): void {
-    this.#lab.cli("send-keys", "-t", this.pane_id, key);
+    this.keys(key);
   }
 }
 

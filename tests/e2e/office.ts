@@ -9,8 +9,9 @@ import { getTrace } from "../../daemon/delivery/contract.ts";
 import type { Screen, View } from "../../daemon/agents/screens.ts";
 import { type Backend, listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { type Installed, Lab, tell, until, withLab } from "./lab.ts";
+import { type Installed, Lab, withLab } from "./lab.ts";
 import { daemonIn, inPane } from "./programs.ts";
+import { tell, until } from "./waiting.ts";
 
 const START_MS = 40_000;
 /** How long a key may take to be seen before it counts as swallowed. */

@@ -12,8 +12,10 @@ import { OPENCODE_ENVIRONMENT, opencodeSettings } from "../../cli/selftest/agent
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
-import { cacheDir, denoDir, run, tell, until } from "./lab.ts";
+import { cacheDir, denoDir, run } from "./lab.ts";
 import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
+import { compose, insist } from "./typing.ts";
+import { tell, until } from "./waiting.ts";
 
 export const OPENCODE = "1.18.33";
 const START_MS = 60_000;
@@ -160,18 +162,27 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   type(text: string): void {
-    this.tmux("send-keys", "-t", "office", "-l", "--", text);
+    this.keys("-l", "--", text);
   }
 
   press(...keys: readonly string[]): void {
+    this.keys(...keys);
+  }
+
+  keys(...keys: readonly string[]): void {
     this.tmux("send-keys", "-t", "office", ...keys);
   }
 
-  /** Types a prompt, sees it in the composer, and submits it. */
+  /** The whole screen stands for it: nobody says twice what a test has said. */
+  get composer(): string {
+    return this.screen;
+  }
+
+  /** Types a prompt, sees it on the screen, and submits it until the model has it. */
   async say(prompt: string): Promise<void> {
-    this.type(prompt);
-    await until("the prompt in the composer", () => this.screen.includes(prompt));
-    this.press("Enter");
+    await compose(this, prompt);
+    const isTaken = () => this.model.timesSaid(prompt) > 0;
+    await insist(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
   }
 
   tmux(...args: readonly string[]): string {

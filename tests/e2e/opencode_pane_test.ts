@@ -8,9 +8,10 @@ import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { until, withLab } from "./lab.ts";
+import { withLab } from "./lab.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { until } from "./waiting.ts";
 
 const RULES: readonly Rule[] = [
   {

@@ -5,9 +5,10 @@ import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
-import { until, withLab } from "./lab.ts";
+import { withLab } from "./lab.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { until } from "./waiting.ts";
 
 const RULES: readonly Rule[] = [
   {

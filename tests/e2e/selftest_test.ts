@@ -5,11 +5,12 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
-import { cacheDir, claudeCode, denoDir, type Installed, until, withLab } from "./lab.ts";
+import { cacheDir, claudeCode, denoDir, type Installed, withLab } from "./lab.ts";
 import { MAIN } from "./programs.ts";
 import { codexCli } from "./codex_lab.ts";
 import { geminiCli } from "./gemini_lab.ts";
 import { opencode } from "./opencode_lab.ts";
+import { until } from "./waiting.ts";
 
 const Answer = z.object({
   ok: z.boolean(),
