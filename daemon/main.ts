@@ -12,6 +12,7 @@ import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { boundedLog } from "./log_file.ts";
 import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
+import { programsOf } from "./programs.ts";
 import { isAtTerminal } from "./terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -61,6 +62,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       hooks: agents.hooks,
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
+      programs: programsOf(clock, env),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

@@ -8,6 +8,8 @@
  * `ident` is the 12 hex digits that all ids of the row share (`ask-…`, `qd-…`, `notif-…`): its `seq`,
  * permuted by a key of the daemon, so that a row is found by its key, without an index more.
  */
+import { JOBS } from "./jobs_tables.ts";
+
 export const migrations: readonly string[] = [
   `
   create table events (
@@ -339,4 +341,6 @@ export const migrations: readonly string[] = [
   create index restarts_peer on restarts (peer_id, seq);
   create index restarts_open on restarts (seq) where finished_at is null;
   `,
+  // Jobs, their attempts, and the templates that recurring ones come of.
+  JOBS,
 ];

@@ -45,6 +45,8 @@ export interface Terminals {
   isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Ends a pane with all that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
+  /** Ends a pane, if its process is still this one; whether it was. */
+  closeSame(socket: string, seen: Pick<PaneSeen, "pane_id" | "pane_pid">): Promise<boolean>;
   /** Whether a pane stays when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
@@ -152,6 +154,19 @@ export class Panes implements Terminals {
     await this.#told(socket, ["kill-pane", "-t", pane_id]);
   }
 
+  /** Guard and deed are one command, evaluated in the server. */
+  async closeSame(
+    socket: string,
+    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    const tmux = this.#options.tmuxes.at(socket);
+    const say = (word: string) => `display-message -p ${quote(word)}`;
+    const deed = `${say("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
+    const same = sameProcess({ pane_id, pane_pid });
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, deed, say("changed")]);
+    return run.ok && run.lines.includes("done");
+  }
+
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
     const option = kept ? ["remain-on-exit", "on"] : ["-u", "remain-on-exit"];
     await this.#told(socket, ["set-option", "-p", "-t", pane_id, ...option]);
@@ -163,7 +178,7 @@ export class Panes implements Terminals {
     const tmux = this.#options.tmuxes.at(socket);
     const started = await this.#started(tmux, launch);
     const deed = commandLine(["respawn-pane", "-k", "-t", pane_id, ...started]);
-    const same = `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
+    const same = sameProcess({ pane_id, pane_pid });
     const say = (word: string) => `display-message -p ${quote(word)}`;
     const branches = [`${deed} ; ${say("done")}`, say("changed")];
     const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, ...branches]);
@@ -252,6 +267,11 @@ function arguments_({ cwd, argv, env }: Launch, withheld: readonly string[]): st
     ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
     ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...argv],
   ];
+}
+
+/** True in tmux's own words where a pane still holds the process that was seen in it. */
+function sameProcess({ pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">): string {
+  return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 
 function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {

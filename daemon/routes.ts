@@ -23,6 +23,7 @@ import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
 import { greet, isPlugin } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
+import { jobRoutes } from "./jobs/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
@@ -73,6 +74,11 @@ export function routesOf(daemon: Daemon): Route[] {
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
+    ...jobRoutes(daemon.jobs, {
+      provenHuman,
+      senderOf,
+      findId: (argument) => directory.find(argument).peer_id,
+    }),
     ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,

@@ -1,0 +1,50 @@
+/** Ends executors that were started for one fire, once it is over; what is due survives a crash. */
+
+import type { Ground } from "kit/ground.ts";
+import type { JobSteps } from "../steps.ts";
+import * as rows from "../store.ts";
+import type { FireNeeds } from "./needs.ts";
+import * as attempts from "./store.ts";
+import type { StoredAttempt } from "./store.ts";
+
+export class Releases {
+  readonly #ground: Ground;
+  readonly #needs: Pick<FireNeeds, "spawns">;
+  readonly #steps: JobSteps;
+  /** Being ended now, by attempt. */
+  readonly #under_way = new Map<string, Promise<void>>();
+
+  constructor(ground: Ground, needs: Pick<FireNeeds, "spawns">, steps: JobSteps) {
+    this.#ground = ground;
+    this.#needs = needs;
+    this.#steps = steps;
+  }
+
+  beat(): void {
+    for (const attempt of attempts.releasing(this.#ground.db)) {
+      const { attempt_id } = attempt;
+      if (this.#under_way.has(attempt_id)) continue;
+      const work = this.#release(attempt)
+        .catch((fault) => this.#ground.log.warn("An executor could not be ended", { fault }))
+        .finally(() => this.#under_way.delete(attempt_id));
+      this.#under_way.set(attempt_id, work);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#under_way.values());
+  }
+
+  /** One whose session may be taken up again goes offline; any other is retired. */
+  async #release({ attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt): Promise<void> {
+    const { db, clock } = this.#ground;
+    const terminal = rows.get(db, job_id)?.execution.continuity !== "resume";
+    if (spawn_id) await this.#needs.spawns.release(spawn_id, executor_peer_id, { terminal });
+    db.transact(() => {
+      const attempt = attempts.get(db, attempt_id);
+      if (attempt) attempts.update(db, { ...attempt, release: "done" });
+      const job = rows.get(db, job_id);
+      if (job?.state === "queued") this.#steps.change(job, { look_at: clock.now() });
+    });
+  }
+}
