@@ -94,15 +94,21 @@ async function release(
   house: Daemon,
   { spawn_id, peer_id }: { spawn_id: string; peer_id: string | null },
   { terminal }: { terminal: boolean },
-): Promise<void> {
-  const { peers, spawns, ground: { db } } = house;
+): Promise<boolean> {
+  const { peers, spawns, ending, ground: { db } } = house;
   const peer = peer_id === null ? undefined : peerRows.get(db, peer_id);
   const { agent_pid = null, agent_started = null } = peer ?? {};
   const proved = agent_pid !== null && agent_started !== null;
-  await spawns.release(spawn_id, proved ? { pid: agent_pid, started: agent_started } : undefined);
+  try {
+    await spawns.release(spawn_id, proved ? { pid: agent_pid, started: agent_started } : undefined);
+  } catch (fault) {
+    if (ending.aborted) return false;
+    throw fault;
+  }
   const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
-  if (!now || now.closed || now.status === "retired") return;
   // Whoever has taken its place meanwhile is another execution, and not ours to end.
-  if (now.agent_started !== agent_started) return;
-  peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
+  if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {
+    peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
+  }
+  return true;
 }

@@ -1,5 +1,7 @@
 /** The daemon's tables. Append only: a migration that has shipped is never edited. */
 
+import { JOBS } from "./jobs_tables.ts";
+
 /**
  * `messages` is the ledger: one row a message and recipient. What is asked carries its answer, and
  * every step of a delivery is a column, so that an ask costs two inserts (architecture 4). What
@@ -8,8 +10,6 @@
  * `ident` is the 12 hex digits that all ids of the row share (`ask-…`, `qd-…`, `notif-…`): its `seq`,
  * permuted by a key of the daemon, so that a row is found by its key, without an index more.
  */
-import { JOBS } from "./jobs_tables.ts";
-
 export const migrations: readonly string[] = [
   `
   create table events (

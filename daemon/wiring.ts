@@ -10,6 +10,7 @@ import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./delivery/attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
 import { Courier, toParcel } from "./delivery/ladder/courier.ts";
+import { namedIn } from "./delivery/ladder/framing.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { Messages } from "./delivery/messages/messages.ts";
@@ -68,7 +69,7 @@ export function openPeers(house: Daemon): Peers {
       },
       prompted: (peer_id, prompt) => {
         house.delivery.prove(peer_id, prompt);
-        house.jobs.prompted(peer_id, prompt);
+        house.jobs.prompted(peer_id, namedIn(prompt));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
       changed: (peer_id) => house.courier.wake(peer_id),

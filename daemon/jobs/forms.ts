@@ -2,10 +2,11 @@
 
 import type { Execution, Job, JobAsked, JobInList, Template, TemplateInList } from "./contract.ts";
 
-/** A title where none was given: the first line of the prompt. */
-export function titleOf(text: string): string {
-  const [line = ""] = text.trim().split("\n");
-  return line.length > 120 ? `${line.slice(0, 119).toWellFormed()}…` : line || "untitled";
+/** A title where none was given. It says nothing of the prompt, which a summary leaves out. */
+export function titleOf({ kind = "task", path, backend, assigned_peer }: JobAsked): string {
+  if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
+  return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
+    .slice(0, 255);
 }
 
 /** The request as it will be carried out, its defaults filled in (specification 2). */

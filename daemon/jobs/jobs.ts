@@ -167,9 +167,9 @@ export class Jobs {
     this.#fires.turns.stepped(...step);
   }
 
-  /** A prompt of a peer, as it was reported. */
-  prompted(peer_id: string, prompt: string): void {
-    this.#fires.turns.prompted(peer_id, prompt);
+  /** A prompt of a peer holds these messages. */
+  prompted(peer_id: string, delivery_ids: readonly string[]): void {
+    this.#fires.turns.prompted(peer_id, delivery_ids);
   }
 
   /** A turn of a peer has ended with this message. */
@@ -221,9 +221,8 @@ export class Jobs {
     const assigned = asked.assigned_peer && directory.find(asked.assigned_peer, scope);
     const owner = asked.owner_peer && directory.find(asked.owner_peer, scope);
     this.#refuseUnknownChecks(asked.checks ?? []);
-    const body = asked.prompt ?? asked.title ?? "";
     return {
-      title: asked.title ?? titleOf(body),
+      title: asked.title ?? titleOf(asked),
       kind: asked.kind ?? "task",
       owner_peer_id: owner ? owner.peer_id : null,
       created_by_peer_id: caller.peer_id,

@@ -205,11 +205,14 @@ export class Spawns {
   /** Who has registered; `over` when nobody is waited for any more. */
   look(spawn_id: string): { peer_id: string | null; over: boolean } {
     const spawn = rows.get(this.#ground.db, spawn_id);
-    return { peer_id: spawn?.peer_id ?? null, over: (spawn?.settled_at ?? 0) !== null };
+    return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };
   }
 
-  /** Closes the pane of a spawn, where it holds what was started in it; then its agent is gone. */
-  async release(spawn_id: string, agent: { pid: number; started: string } | undefined) {
+  /** Closes the pane of a spawn, where it holds what was started in it, and ends its agent. */
+  async release(
+    spawn_id: string,
+    agent: { pid: number; started: string } | undefined,
+  ): Promise<void> {
     const { db, clock } = this.#ground;
     const { terminals } = this.#needs;
     const spawn = rows.get(db, spawn_id);
@@ -222,7 +225,7 @@ export class Spawns {
       const until = clock.now() + END_MS_MAX;
       while (this.#needs.isAlive(agent.pid, agent.started)) {
         if (clock.now() >= until) break;
-        await clock.sleep(LOOK_EVERY_MS);
+        await clock.sleep(LOOK_EVERY_MS, this.#needs.ending);
       }
       if (!terminals.signal(agent.pid, agent.started, signal)) return;
     }

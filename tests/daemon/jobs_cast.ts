@@ -93,7 +93,7 @@ export async function worker(w: World, name = "api", more: Record<string, unknow
     socket,
     peer_id,
     /** The messages of fires that it was sent, oldest first. */
-    fires: () => socket.of("notify").filter(({ text }) => text.includes("[job work-")),
+    fires: () => socket.of("notify").filter(({ text }) => /\[job work-\w+, attempt-/.test(text)),
     /** What it was told of jobs that came to rest. */
     told: () => socket.of("notify").filter(({ text }) => text.startsWith("[job work-")),
     /** Its prompt turn is observed, by the id of the last fire's message. */

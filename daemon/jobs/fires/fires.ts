@@ -16,6 +16,8 @@ import { Turns } from "./turns.ts";
 export const LEASE_MS = 300_000;
 /** When a refusal that may pass is tried again. */
 const AGAIN_MS = 10_000;
+/** When a job is looked at again whose executor is being ended. */
+const SOON_MS = 1_000;
 /** Agents started for jobs that run at once; others wait. */
 export const EXECUTORS_MAX = 16;
 /** Agents that were started for a job and never registered, until it is given up. */
@@ -103,12 +105,13 @@ export class Fires {
     const { db, clock } = this.#ground;
     const now = clock.now();
     const last = attempts.ofJob(db, job.job_id, 1)[0];
-    if (last?.release === "due") return this.#wait(job, "executor_ending", null);
+    if (last?.release === "due") return this.#wait(job, "executor_ending", now + SOON_MS);
     const { assigned_peer_id } = job.execution.target;
     if (assigned_peer_id !== null) return this.#assign(job, assigned_peer_id);
-    const previous = job.execution.continuity === "resume"
-      ? attempts.lastExecutor(db, job)
-      : undefined;
+    const resumes = job.execution.continuity === "resume";
+    const worked = resumes ? attempts.lastWorked(db, job) : undefined;
+    if (worked?.release === "due") return this.#wait(job, "executor_ending", now + SOON_MS);
+    const previous = worked?.executor_peer_id ?? undefined;
     const kept = previous === undefined ? undefined : this.#needs.peers.get(previous);
     if (kept && isHere(kept) && kept.addressable) return this.#give(job, kept.peer_id, "reused");
     if (attempts.ownExecutors(db) >= EXECUTORS_MAX) {

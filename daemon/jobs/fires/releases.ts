@@ -39,7 +39,9 @@ export class Releases {
   async #release({ attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt): Promise<void> {
     const { db, clock } = this.#ground;
     const terminal = rows.get(db, job_id)?.execution.continuity !== "resume";
-    if (spawn_id) await this.#needs.spawns.release(spawn_id, executor_peer_id, { terminal });
+    const how = { terminal };
+    const ended = !spawn_id || await this.#needs.spawns.release(spawn_id, executor_peer_id, how);
+    if (!ended) return; // The daemon goes down; the next one ends it.
     db.transact(() => {
       const attempt = attempts.get(db, attempt_id);
       if (attempt) attempts.update(db, { ...attempt, release: "done" });

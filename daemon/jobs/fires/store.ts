@@ -91,21 +91,18 @@ export function ownExecutors(db: Database): number {
   return found?.count ?? 0;
 }
 
-const Executor = z.object({ executor_peer_id: z.string() });
-
-/** Who last worked on a job, or on an occurrence of the template that it comes of. */
-export function lastExecutor(
+/** The last attempt of a job, or of an occurrence of its template, that had an executor. */
+export function lastWorked(
   db: Database,
   { job_id, source_id }: { job_id: string; source_id: string | null },
-): string | undefined {
-  const found = db.get(
-    Executor,
-    `select executor_peer_id from job_attempts
+): StoredAttempt | undefined {
+  return db.get(
+    Row,
+    `select * from job_attempts
      where executor_peer_id is not null and job_id in (
        select job_id from jobs
        where job_id = :job_id or (:source_id is not null and source_id = :source_id))
      order by seq desc limit 1`,
     { job_id, source_id },
   );
-  return found?.executor_peer_id;
 }

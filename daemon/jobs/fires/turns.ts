@@ -68,14 +68,18 @@ export class Turns {
     }
   }
 
-  /** A bare prompt that names the message: where our frame is, the delivery has said so itself. */
-  prompted(peer_id: string, prompt: string): void {
-    if (prompt.includes("[mesh")) return;
+  /**
+   * Messages that a prompt of this peer holds. The delivery tells of most itself; not of one that
+   * the ledger has queued again, or has long forgotten.
+   */
+  prompted(peer_id: string, delivery_ids: readonly string[]): void {
     const { db } = this.#ground;
+    if (delivery_ids.length === 0) return;
     for (const attempt of attempts.openOf(db, peer_id)) {
+      const { delivery_id, state } = attempt;
+      if (state === "running" || !delivery_ids.includes(delivery_id ?? "")) continue;
       const job = rows.get(db, attempt.job_id);
-      const named = attempt.delivery_id !== null && prompt.includes(attempt.delivery_id);
-      if (job && named && attempt.state !== "running") this.arm(job, attempt);
+      if (job) this.arm(job, attempt);
     }
   }
 
