@@ -45,6 +45,7 @@ export function routesOf(daemon: Daemon): Route[] {
     const { peer_id, name } = directory.sender(from_peer, { circle });
     return peer_id ?? name;
   };
+  const findId = (argument: string) => directory.find(argument).peer_id;
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
@@ -63,7 +64,7 @@ export function routesOf(daemon: Daemon): Route[] {
     ...deliveryRoutes(daemon, {
       provenHuman,
       senderOf,
-      findId: (argument) => directory.find(argument).peer_id,
+      findId,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       upgrade: (request, caller) => {
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
@@ -74,11 +75,7 @@ export function routesOf(daemon: Daemon): Route[] {
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
-    ...jobRoutes(daemon.jobs, {
-      provenHuman,
-      senderOf,
-      findId: (argument) => directory.find(argument).peer_id,
-    }),
+    ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
       holdsHookToken: (token) => token === daemon.identity.hook_token,

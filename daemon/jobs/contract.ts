@@ -338,5 +338,5 @@ export const resumeJob = jobVerb("resume", "Let a paused template fire again, fr
 
 export const cancelJob = contract({
   ...jobVerb("cancel", "Call a job or a template off; an executor at work is told"),
-  body: z.object({ reason: line(2000, 1).optional(), from_peer: Speaker.optional() }),
+  body: z.object({ reason: line(2000, 1).optional() }),
 });

@@ -170,7 +170,9 @@ Deno.test("a proof that the disk has is believed after a restart", async () => {
   const { db } = w.daemon.ground;
   // As a crash between the two would leave it: seen by the ledger, and not yet by the job.
   db.transactNow(() => {
-    db.run("update messages set state = 'seen' where seq = seq_of(:id)", { id: delivery_id.slice(6) });
+    db.run("update messages set state = 'seen' where seq = seq_of(:id)", {
+      id: delivery_id.slice(6),
+    });
   });
   w = await again(w, at.start);
   await using _ = w;

@@ -3,13 +3,11 @@ import { world } from "../world.ts";
 import { enter, get, post, said } from "./cast.ts";
 import {
   attemptOf,
-  cancel,
   create,
   job,
   list,
   recur,
   result,
-  retry,
   run,
   stateOf,
   update,
@@ -143,8 +141,14 @@ Deno.test("a request for a job says what is wrong with it", async () => {
   assert.deepEqual(await wrong({ ...whole, due_at: SOON, cron: "@daily" }), unfit("cron"));
   assert.deepEqual(await wrong({ ...whole, cron: "61 * * * *" }), unfit("cron"));
   assert.deepEqual(await wrong({ ...whole, timezone: "Europe/Berlin" }), unfit("timezone"));
-  assert.deepEqual(await wrong({ ...whole, cron: "@daily", timezone: "Berlin" }), unfit("timezone"));
-  assert.deepEqual(await wrong({ ...whole, cron: "@daily", expires_at: SOON }), unfit("expires_at"));
+  assert.deepEqual(
+    await wrong({ ...whole, cron: "@daily", timezone: "Berlin" }),
+    unfit("timezone"),
+  );
+  assert.deepEqual(
+    await wrong({ ...whole, cron: "@daily", expires_at: SOON }),
+    unfit("expires_at"),
+  );
   assert.deepEqual(await wrong({ ...whole, due_at: "soon" }), unfit("due_at"));
   assert.deepEqual(await wrong({ ...whole, profile: "big" }), unfit("profile"));
   assert.deepEqual(await wrong({ ...whole, prompt: "" }), unfit("prompt"));
@@ -177,7 +181,9 @@ Deno.test("a summary has ids, states, times, owners and results, and no heavy fi
   }
   const [work] = brief.work, [recurring] = brief.recurring;
   const kept = ["job_id", "state", "created_at", "due_at", "owner_peer_id", "circle", "execution"];
-  for (const key of [...kept, "result_summary", "assigned_peer_id"]) assert.ok(key in (work ?? {}), key);
+  for (const key of [...kept, "result_summary", "assigned_peer_id"]) {
+    assert.ok(key in (work ?? {}), key);
+  }
   for (const key of ["request", "provenance", "runner", "progress_events"]) {
     assert.ok(key in (full.work[0] ?? {}), key);
     assert.ok(!(key in (work ?? {})), key);
@@ -285,7 +291,10 @@ Deno.test("the running attempt alone ends its job, and what has ended stays as i
   };
   const attempt_id = await attemptOf(w, job_id);
   assert.deepEqual(await patch({ state: "completed" }), [400, "attempt_id_required"]);
-  assert.deepEqual(await patch({ state: "failed", attempt_id: "attempt-0" }), [409, "stale_attempt"]);
+  assert.deepEqual(await patch({ state: "failed", attempt_id: "attempt-0" }), [
+    409,
+    "stale_attempt",
+  ]);
   assert.deepEqual(await patch({ progress: 1, attempt_id: "attempt-0" }), [409, "stale_attempt"]);
   assert.deepEqual(await patch({ state: "queued" }), [422, "invalid_request"]);
   const ending = { state: "completed", attempt_id, result_summary: "By hand" };
@@ -323,84 +332,4 @@ Deno.test("a job waits for its time, or is run before it", async () => {
   await w.beat(1);
   assert.match(api.fires()[1]?.text ?? "", /^One/);
   assert.equal(await stateOf(w, one.job_id), "delivered");
-});
-
-Deno.test("run and retry begin another attempt, and only from where they may", async () => {
-  await using w = world();
-  const api = await worker(w);
-  const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
-  const refusal = async (verb: string) => {
-    const { status, error } = await post(w, `/jobs/${job_id}/${verb}`);
-    return [status, error];
-  };
-  const no = [409, "illegal_state"];
-  assert.deepEqual(await refusal("run"), no);
-  const first = await attemptOf(w, job_id);
-  await retry(w, job_id);
-  assert.equal(api.fires().length, 2);
-  const second = await attemptOf(w, job_id);
-  assert.notEqual(first, second);
-  await api.begin(api.fires()[0]?.delivery_id);
-  assert.equal(await stateOf(w, job_id), "delivered", "the first message is the job's no more");
-  await api.begin();
-  for (const verb of ["run", "retry", "pause", "resume"]) assert.deepEqual(await refusal(verb), no);
-  await update(w, job_id, { state: "failed", attempt_id: second, error: "No luck" });
-  await run(w, job_id);
-  assert.equal((await job(w, job_id)).error, null);
-  await api.begin();
-  await api.end("Luck");
-  for (const verb of ["run", "retry", "cancel"]) assert.deepEqual(await refusal(verb), no);
-  const { runner } = await job(w, job_id);
-  assert.deepEqual(runner.attempts.map(({ state }) => state), [
-    ...["superseded", "failed", "completed"],
-  ]);
-});
-
-Deno.test("a job is called off in every state before its end, and an executor at work is told", async () => {
-  await using w = world();
-  const api = await worker(w);
-  const waiting = await create(w, { prompt: "One", assigned_peer: "api", due_at: SOON });
-  await cancel(w, waiting.job_id, "Not needed");
-  const off = await job(w, waiting.job_id);
-  assert.deepEqual([off.state, off.cancel_requested, off.cancellation_reason], [
-    ...["cancelled", true, "Not needed"],
-  ]);
-  assert.equal(off.cancel_requested_at, "2030-01-01T00:00:00.000Z");
-  const { job_id } = await create(w, { title: "Two", assigned_peer: "api" });
-  await api.begin();
-  await cancel(w, job_id);
-  assert.match(api.told().at(-1)?.text ?? "", /"Two" was cancelled: stop/);
-  await api.end("Too late");
-  const { state, result_summary } = await job(w, job_id);
-  assert.deepEqual([state, result_summary], ["cancelled", null]);
-  await w.beat(601);
-  assert.equal(api.fires().length, 1);
-});
-
-Deno.test("what is called off before it went out is never sent", async () => {
-  await using w = world();
-  const { peer_id } = await enter(w, "api");
-  const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
-  await cancel(w, job_id);
-  const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  assert.deepEqual(deliveries.map(({ text }: { text: string }) => text), [
-    `[job ${job_id}] "One" was cancelled: stop working on it.`,
-  ]);
-});
-
-Deno.test("a repeated request with its key is the same job, with the state of now", async () => {
-  await using w = world();
-  const api = await worker(w);
-  const body = { prompt: "Once", assigned_peer: "api" };
-  const key = { "idempotency-key": "k-1" };
-  const first = await post(w, "/jobs", body, key);
-  await w.clock.settle();
-  const again = await post(w, "/jobs", body, key);
-  assert.deepEqual([again.job_id, again.state], [first.job_id, "delivered"]);
-  assert.equal(api.fires().length, 1);
-  assert.equal((await post(w, "/jobs", { ...body, prompt: "Other" }, key)).error, "idempotency_mismatch");
-  const daily = { ...body, cron: "@daily" };
-  const template = await post(w, "/jobs", daily, { "idempotency-key": "k-2" });
-  const same = await post(w, "/jobs", daily, { "idempotency-key": "k-2" });
-  assert.equal(same.calendar_id, template.calendar_id);
 });

@@ -173,7 +173,10 @@ Deno.test("the human is told in the inbox, when the owner is the human", async (
   await api.begin();
   await api.end("x".repeat(4000));
   const { items } = await get(w, "/inbox");
-  assert.match(items[0].text, /^\[job work-\w+\] "Tell" completed\.\nx+…\nThe whole: mesh jobs result/);
+  assert.match(
+    items[0].text,
+    /^\[job work-\w+\] "Tell" completed\.\nx+…\nThe whole: mesh jobs result/,
+  );
   assert.equal(items[0].from, "mesh");
 });
 

@@ -73,8 +73,12 @@ export interface FireNeeds {
     start(asked: Start): Promise<Started>;
     /** Who has registered; `over` when nobody is waited for. */
     look(spawn_id: string): { peer_id: string | null; over: boolean };
-    /** Ends what was spawned, where it is proved to be that, and lets its peer go; or is stopped. */
-    release(spawn_id: string, peer_id: string | null, how: { terminal: boolean }): Promise<boolean>;
+    /** Ends what is proved to have been spawned; false where the daemon's own end comes first. */
+    release(
+      spawn_id: string,
+      peer_id: string | null,
+      how: { terminal: boolean },
+    ): Promise<boolean>;
   };
   readonly checks: Readonly<Record<string, Check>>;
   /** Runs a program in a folder, without a shell. */

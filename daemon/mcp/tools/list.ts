@@ -5,6 +5,7 @@ import { ANSWERING_TOOLS } from "./asks/answering.ts";
 import { ASKING_TOOLS } from "./asks/asking.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { JOB_TOOLS } from "./jobs/jobs.ts";
 import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
@@ -19,6 +20,7 @@ export const TOOLS: readonly Tool[] = [
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
   ...MESSAGE_TOOLS,
+  ...JOB_TOOLS,
   ...LIFE_TOOLS,
   ...SPAWN_TOOLS,
 ];
