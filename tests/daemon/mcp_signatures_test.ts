@@ -23,6 +23,10 @@ const SIGNATURES: [tool: string, manner: Manner, takes: string][] = [
   ["whoami",          "looks",   ""],
   ["set_description", "settles", "description"],
   ["set_name",        "settles", "name"],
+  ["job_list",        "looks",   "state? mine? limit?"],
+  ["job_status",      "looks",   "job_id"],
+  ["job_update",      "settles", "job_id attempt_id? state? phase? state_reason? progress? progress_note? result_summary? error?"],
+  ["job_result",      "looks",   "job_id"],
   ["search_messages", "looks",   "query? peer? with? kind? since? until? limit? cursor?"],
 ];
 

@@ -35,6 +35,13 @@ const ASKED = {
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };
 
+const JOB = {
+  ...{ job_id: "work-1", title: "Mend", state: "running", state_reason: null, phase: null },
+  ...{ progress: null, assigned_peer_id: "peer-web", owner_peer_id: null, due_at: null },
+  ...{ result_summary: null, result_data: null, error: null, updated_at: "2030-01-01T00:00:00Z" },
+  runner: { current_attempt_id: "attempt-1" },
+};
+
 for (const generation of GENERATIONS) {
   Deno.test(`${generation}: the tools are listed with schemas, hints and advice, in JSON`, async () => {
     await using at = await connect(house().fetch, { generation });
@@ -55,6 +62,7 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "kill_peer",
       "claim_orchestrator_role",
       "orchestrator_status",
@@ -99,6 +107,12 @@ for (const generation of GENERATIONS) {
       "POST /peers/peer-api/role": () => CARD,
       "POST /spawn": () => SPAWNED,
       "POST /peers/peer-web/restart": () => RESTARTED,
+      "POST /jobs": () => JOB,
+      "GET /jobs": () => ({ work: [JOB], recurring: [] }),
+      "GET /jobs/work-1": () => JOB,
+      "PATCH /jobs/work-1": () => JOB,
+      "GET /jobs/work-1/result": () => JOB,
+      "POST /jobs/work-1/cancel": () => JOB,
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
@@ -124,6 +138,12 @@ for (const generation of GENERATIONS) {
       ["orchestrator_status", {}],
       ["spawn_peer", { path: "/work", backend: "sdk" }],
       ["restart_peer", { peer: "web" }],
+      ["job_create", { prompt: "Mend it", assigned_peer: "web" }],
+      ["job_list", {}],
+      ["job_status", { job_id: "work-1" }],
+      ["job_update", { job_id: "work-1", phase: "waiting" }],
+      ["job_result", { job_id: "work-1" }],
+      ["job_cancel", { job_id: "work-1" }],
     ];
     const called = new Set(calls.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
