@@ -290,6 +290,7 @@ export class Daemon implements AsyncDisposable {
       sockets: this.sockets.size,
       commits: this.ground.db.commits,
       queue: this.delivery.counts(),
+      jobs: this.jobs.counts(),
     };
   }
 }

@@ -1,4 +1,4 @@
-/** The daemon is killed in each phase of a fire: afterwards the job says the truth, and ran once. */
+/** The daemon is killed in each phase of a fire: afterwards a job says the truth, and ran once. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../bench/child.ts";

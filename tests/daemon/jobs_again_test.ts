@@ -16,7 +16,7 @@ import {
 /** Ten minutes after the fake clock begins. */
 const SOON = "2030-01-01T00:10:00.000Z";
 
-Deno.test("run and retry begin another attempt, and only from where they may", async () => {
+Deno.test("run and retry begin another attempt, and only from where they may [c3.jobs.run-retry]", async () => {
   await using w = world();
   const api = await worker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -79,7 +79,7 @@ Deno.test("what is called off before it went out is never sent", async () => {
   ]);
 });
 
-Deno.test("a repeated request with its key is the same job, with the state of now", async () => {
+Deno.test("a repeated request with its key is the same job, with the state of now [c3.jobs.once]", async () => {
   await using w = world();
   const api = await worker(w);
   const body = { prompt: "Once", assigned_peer: "api" };

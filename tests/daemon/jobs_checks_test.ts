@@ -57,7 +57,7 @@ Deno.test("a job with checks is completed once they have passed, with their outc
   assert.match(outcomes[0]?.output_tail ?? "", / end$/);
 });
 
-Deno.test("a check that fails fails the job, whoever says that it is done", async () => {
+Deno.test("a check that fails fails the job, whoever says that it is done [c2.job.checks]", async () => {
   const { programs, ran } = scripted({ test: 1, lint: 0 });
   await using w = world({ settings, programs });
   const api = await worker(w);

@@ -63,7 +63,7 @@ Deno.test("mesh jobs create hands work out, show tells of it, result prints what
   assert.equal(JSON.parse((await mesh(["result", id, "--json"])).out).state, "completed");
 });
 
-Deno.test("mesh jobs lists what there is in a table that fits, and says what to do when there is none", async () => {
+Deno.test("mesh jobs lists what there is in a table that fits, and says what to do when there is none [c7.jobs]", async () => {
   await using at = await house();
   const { mesh } = at;
   assert.match((await mesh([])).out, /^No jobs\. Hand one out: mesh jobs create/);

@@ -179,7 +179,7 @@ Deno.test("a proof that the disk has is believed after a restart", async () => {
   assert.equal(await stateOf(w, job_id), "running");
 });
 
-Deno.test("queued work is begun after a restart, at its time, and once", async () => {
+Deno.test("queued work is begun after a restart, at its time, and once [c2.template.once]", async () => {
   using at = house();
   let w = at.start();
   await enter(w, "api");

@@ -44,7 +44,7 @@ for (const generation of GENERATIONS) {
   });
 }
 
-Deno.test("a recurring job is handed out and called off by an agent", async () => {
+Deno.test("a recurring job is handed out and called off by an agent [c6.jobs]", async () => {
   await using w = world();
   await using at = await agents(w, "2025-11-25");
   const asked = { prompt: "Look around", assigned_peer: "web", cron: "0 9 * * *" };

@@ -109,7 +109,7 @@ async function everyMinute(w: World) {
   return { api, calendar_id };
 }
 
-Deno.test("fires that were missed are one fire, and the next is in the future", async () => {
+Deno.test("fires that were missed are one fire, and the next is in the future [c2.template.missed]", async () => {
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
   await w.clock.advance(3600_000 + 30_000);
@@ -140,7 +140,7 @@ Deno.test("an occurrence that is under way is not joined by another", async () =
   assert.equal((await template(w, calendar_id)).occurrences, 2);
 });
 
-Deno.test("a paused template fires no more; a resumed one from now on; a cancelled one never", async () => {
+Deno.test("a paused template fires no more; a resumed one from now on; a cancelled one never [c3.jobs.pause]", async () => {
   await using w = world();
   const { calendar_id } = await everyMinute(w);
   const verb = async (name: string) => {

@@ -106,7 +106,7 @@ Deno.test("a pane that holds another program by now is left alone", async () => 
   assert.ok(terminals.panes.has(api.pane_id));
 });
 
-Deno.test("a persistent executor stays after its fire, and an assigned one always does", async () => {
+Deno.test("a persistent executor stays after its fire, and an assigned one always does [c2.job.released]", async () => {
   await using at = await started();
   const { w, terminals, folder } = at;
   const stays = { process_scope: "persistent", continuity: "resume" };

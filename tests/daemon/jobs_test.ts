@@ -122,7 +122,7 @@ Deno.test("a job has defaults: who is ended with the fire, and whose session goe
   assert.deepEqual(await modes({ ...own, ...said }), ["persistent", "resume"]);
 });
 
-Deno.test("a request for a job says what is wrong with it", async () => {
+Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", async () => {
   await using w = world();
   await worker(w);
   const own = { path: "/work", backend: "codex" };
@@ -252,7 +252,7 @@ Deno.test("an update enriches a job, and a phase of its own holds the fire open 
   assert.deepEqual([done.result_data, done.artifacts], [{ branch: "mend" }, ["log.txt"]]);
 });
 
-Deno.test("a phase that was set before the turn began holds the fire open all the same", async () => {
+Deno.test("a phase that was set before the turn began holds the fire open all the same [c2.job.hold-open]", async () => {
   await using w = world();
   const api = await worker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -279,7 +279,7 @@ Deno.test("an executor that needs input or is blocked is not done with its turn"
   assert.equal(await stateOf(w, job_id), "completed");
 });
 
-Deno.test("the running attempt alone ends its job, and what has ended stays as it is", async () => {
+Deno.test("the running attempt alone ends its job, and what has ended stays as it is [c2.job.attempt-id] [c2.job.terminal]", async () => {
   await using w = world();
   await worker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });

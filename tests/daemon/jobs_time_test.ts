@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EXECUTORS_MAX, LEASE_MS } from "../../daemon/jobs/fires/fires.ts";
+import { LEASE_MS } from "../../daemon/jobs/fires/fires.ts";
 import { world } from "../world.ts";
 import { enter, get, post, said } from "./cast.ts";
 import { create, job, run, stateOf, walked, worker } from "./jobs_cast.ts";
@@ -31,7 +31,7 @@ Deno.test("a dispatch is bounded by its lease: what nobody took is taken back, a
   ]);
 });
 
-Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as you like [3.job.never-reaped]", async () => {
+Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as you like [3.job.never-reaped] [c2.job.deadline]", async () => {
   await using w = world();
   const sam = await worker(w, "sam");
   const api = await worker(w);
@@ -60,7 +60,7 @@ Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as y
   assert.equal(said(w, "job_state_changed").length, 5);
 });
 
-Deno.test("what was not delivered expires, and is not delivered later", async () => {
+Deno.test("what was not delivered expires, and is not delivered later [c2.job.expires]", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "api");
   const waiting = { prompt: "One", assigned_peer: "api", due_at: at(500), expires_at: at(100) };
@@ -207,8 +207,9 @@ Deno.test("what came to rest long ago is forgotten, with its attempts", async ()
   await api.end("Done");
   await w.beat(86_000);
   assert.equal(await stateOf(w, job_id), "completed");
+  const metrics = await (await w.fetch("/metrics")).text();
+  assert.match(metrics, /^mesh_jobs\{state="completed"\} 1$/m);
   await w.beat(500);
   assert.equal((await get(w, `/jobs/${job_id}`)).error, "unknown_job");
   assert.equal(await stateOf(w, open.job_id), "delivered");
-  assert.ok(EXECUTORS_MAX > 0);
 });

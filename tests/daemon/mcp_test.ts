@@ -42,6 +42,23 @@ const JOB = {
   runner: { current_attempt_id: "attempt-1" },
 };
 
+const JOB_ROUTES = {
+  "POST /jobs": () => JOB,
+  "GET /jobs": () => ({ work: [JOB], recurring: [] }),
+  "GET /jobs/work-1": () => JOB,
+  "PATCH /jobs/work-1": () => JOB,
+  "GET /jobs/work-1/result": () => JOB,
+  "POST /jobs/work-1/cancel": () => JOB,
+};
+const JOB_CALLS: [string, Record<string, unknown>][] = [
+  ["job_create", { prompt: "Mend it", assigned_peer: "web" }],
+  ["job_list", {}],
+  ["job_status", { job_id: "work-1" }],
+  ["job_update", { job_id: "work-1", phase: "waiting" }],
+  ["job_result", { job_id: "work-1" }],
+  ["job_cancel", { job_id: "work-1" }],
+];
+
 for (const generation of GENERATIONS) {
   Deno.test(`${generation}: the tools are listed with schemas, hints and advice, in JSON`, async () => {
     await using at = await connect(house().fetch, { generation });
@@ -107,12 +124,7 @@ for (const generation of GENERATIONS) {
       "POST /peers/peer-api/role": () => CARD,
       "POST /spawn": () => SPAWNED,
       "POST /peers/peer-web/restart": () => RESTARTED,
-      "POST /jobs": () => JOB,
-      "GET /jobs": () => ({ work: [JOB], recurring: [] }),
-      "GET /jobs/work-1": () => JOB,
-      "PATCH /jobs/work-1": () => JOB,
-      "GET /jobs/work-1/result": () => JOB,
-      "POST /jobs/work-1/cancel": () => JOB,
+      ...JOB_ROUTES,
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
@@ -138,12 +150,7 @@ for (const generation of GENERATIONS) {
       ["orchestrator_status", {}],
       ["spawn_peer", { path: "/work", backend: "sdk" }],
       ["restart_peer", { peer: "web" }],
-      ["job_create", { prompt: "Mend it", assigned_peer: "web" }],
-      ["job_list", {}],
-      ["job_status", { job_id: "work-1" }],
-      ["job_update", { job_id: "work-1", phase: "waiting" }],
-      ["job_result", { job_id: "work-1" }],
-      ["job_cancel", { job_id: "work-1" }],
+      ...JOB_CALLS,
     ];
     const called = new Set(calls.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
