@@ -1,7 +1,7 @@
 /** The commands of jobs: work that outlives the one who asks for it. */
 
 import type { Wire } from "kit/client.ts";
-import { Backend } from "../daemon/peers/contract.ts";
+import { Backend, listPeers } from "../daemon/peers/contract.ts";
 import {
   cancelJob,
   Continuity,
@@ -82,7 +82,11 @@ const list = verb({
       },
     });
   },
-  show: (jobs, { terminal, clock }) => showJobs(terminal, jobs, clock),
+  show: async (jobs, { terminal, clock, call }) => {
+    const { peers } = await call(listPeers, { query: {} });
+    const names = new Map(peers.map(({ peer_id, name }) => [peer_id, name]));
+    showJobs(terminal, jobs, { clock, names });
+  },
 });
 
 /** A verb on one job, whose record is shown in a line. */

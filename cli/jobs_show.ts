@@ -20,14 +20,18 @@ type Template = Exclude<Any, { job_id: string }>;
 type List = Wire<typeof listJobs>;
 type Result = Wire<typeof jobResult>;
 
-export function showJobs(to: Terminal, { work, recurring }: List, clock: Clock): void {
+export function showJobs(
+  to: Terminal,
+  { work, recurring }: List,
+  { clock, names }: { clock: Clock; names: ReadonlyMap<string, string> },
+): void {
   const age = (at: string) => spanOf(clock.now() - Date.parse(at));
   printTable(
     to,
     [
       { title: "JOB", of: ({ job_id }) => ink("cyan", job_id), kept: true },
       { title: "STATE", of: stateOf, kept: true },
-      { title: "FOR", of: ({ execution: { target } }) => targetOf(target) },
+      { title: "FOR", of: ({ execution: { target } }) => targetOf(target, names) },
       { title: "SINCE", of: ({ updated_at }) => age(updated_at) },
       { title: "TITLE", of: ({ title }) => title },
     ],
@@ -148,6 +152,10 @@ function stateOf({ state }: { state: string }): Piece {
   return style ? ink(style, state) : state;
 }
 
-function targetOf({ assigned_peer_id, path, backend }: Job["execution"]["target"]): string {
-  return assigned_peer_id ?? `${backend} in ${path}`;
+function targetOf(
+  { assigned_peer_id, path, backend }: Job["execution"]["target"],
+  names?: ReadonlyMap<string, string>,
+): string {
+  if (assigned_peer_id === null) return `${backend} in ${path}`;
+  return names?.get(assigned_peer_id) ?? assigned_peer_id;
 }

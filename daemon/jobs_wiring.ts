@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";
+import { idsIn } from "./delivery/ladder/framing.ts";
 import type { Start, Started, Worker } from "./jobs/fires/needs.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { DAEMON } from "./jobs/notices.ts";
@@ -50,6 +51,13 @@ export function openJobs(house: Daemon): Jobs {
     run: (argv, where) => outside.programs.run(argv, { ...where, signal: house.ending }),
     history_ms: config["daemon.history_days"] * DAY_MS,
   });
+}
+
+const BARE = /\b(?:notif|attempt)-[0-9a-f]{12}\b/g;
+
+/** What of fires a prompt names: their messages, and outside of our frames their attempts, too. */
+export function firesIn(prompt: string): string[] {
+  return prompt.includes("[mesh") ? idsIn(prompt) : prompt.match(BARE) ?? [];
 }
 
 function workerOf({ ground: { db } }: Daemon, peer_id: string): Worker | undefined {

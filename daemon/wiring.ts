@@ -10,7 +10,6 @@ import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./delivery/attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
 import { Courier, toParcel } from "./delivery/ladder/courier.ts";
-import { namedIn } from "./delivery/ladder/framing.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { Messages } from "./delivery/messages/messages.ts";
@@ -22,6 +21,7 @@ import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
+import { firesIn } from "./jobs_wiring.ts";
 import { Surfaces } from "./inbox/surfaces.ts";
 import type { CallSigns } from "./agents/contract.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
@@ -69,7 +69,7 @@ export function openPeers(house: Daemon): Peers {
       },
       prompted: (peer_id, prompt) => {
         house.delivery.prove(peer_id, prompt);
-        house.jobs.prompted(peer_id, namedIn(prompt));
+        house.jobs.prompted(peer_id, firesIn(prompt));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
       changed: (peer_id) => house.courier.wake(peer_id),

@@ -37,9 +37,9 @@ function withoutPrompt({ prompt: _, ...execution }: Execution): Omit<Execution, 
   return execution;
 }
 
-export function toBriefJob(job: Job): JobInList {
-  const { request: _r, provenance: _p, runner: _u, progress_events: _e, ...brief } = job;
-  return { ...brief, execution: withoutPrompt(job.execution) };
+export function toBriefJob(job: Omit<Job, "runner" | "work_id">): JobInList {
+  const { request: _r, provenance: _p, progress_events: _e, ...brief } = job;
+  return { ...brief, work_id: job.job_id, execution: withoutPrompt(job.execution) };
 }
 
 export function toBriefTemplate(template: Template): TemplateInList {

@@ -93,10 +93,9 @@ export class Jobs {
     const { db } = this.#ground;
     const { state = null, circle = null, owner_peer_id = null, limit } = asked;
     const filter = { state, circle, owner_peer_id, limit };
-    const work = rows.list(db, filter).map((job) => this.toJob(job));
-    const recurring = this.#templates.list(filter);
+    const work = rows.list(db, filter), recurring = this.#templates.list(filter);
     return view === "full"
-      ? { work, recurring }
+      ? { work: work.map((job) => this.toJob(job)), recurring }
       : { work: work.map(toBriefJob), recurring: recurring.map(toBriefTemplate) };
   }
 
@@ -167,9 +166,9 @@ export class Jobs {
     this.#fires.turns.stepped(...step);
   }
 
-  /** A prompt of a peer holds these messages. */
-  prompted(peer_id: string, delivery_ids: readonly string[]): void {
-    this.#fires.turns.prompted(peer_id, delivery_ids);
+  /** A prompt of a peer names these messages or attempts. */
+  prompted(peer_id: string, ids: readonly string[]): void {
+    this.#fires.turns.prompted(peer_id, ids);
   }
 
   /** A turn of a peer has ended with this message. */

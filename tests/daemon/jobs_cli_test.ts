@@ -82,7 +82,7 @@ Deno.test("mesh jobs lists what there is in a table that fits, and says what to 
     const { out } = await mesh(["list"], columns);
     const lines = out.trimEnd().split("\n");
     assert.ok(lines.every((line) => line.length <= columns), out);
-    assert.match(out, /work-[0-9a-f]{12} {2}delivered/);
+    assert.match(out, /work-[0-9a-f]{12} {2}delivered {2}api /);
     assert.match(out, /cal-[0-9a-f]{12} {2}active/);
   }
   const { out } = await mesh(["list"]);

@@ -57,6 +57,9 @@ Deno.test("a prompt without the id arms nothing, whatever else it says", async (
   const api = await worker(w);
   const { job_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
   await api.socket.say({ type: "chat_turn", role: "user", text: "[mesh] Mend it" });
+  await api.socket.say({ type: "chat_turn", role: "user", text: "Mend it" });
+  const said = `<peer-message type="ask" id="ask-000000000001">${api.fires()[0]?.delivery_id}`;
+  await api.socket.say({ type: "chat_turn", role: "user", text: `[mesh] ${said}</peer-message>` });
   await api.end("Something else");
   assert.equal(await stateOf(w, job_id), "delivered");
 });
@@ -89,6 +92,10 @@ Deno.test("a receipt that says seen arms as the prompt does, and so does a bare 
   assert.equal(await stateOf(w, two.job_id), "running");
   await post(w, "/events/chat", { ...turn, role: "assistant", text: "Second" });
   assert.equal((await result(w, two.job_id)).result_summary, "Second");
+  const three = await create(w, { prompt: "Three", assigned_peer: "api" });
+  // The text alone, as a program hands it to its model: it says which attempt it is of.
+  await post(w, "/events/chat", { ...turn, role: "user", text: api.fires().at(-1)?.text });
+  assert.equal(await stateOf(w, three.job_id), "running");
 });
 
 Deno.test("what hooks report of turns arms and completes a fire that was drained", async () => {

@@ -42,7 +42,9 @@ const JOB = {
   runner: { current_attempt_id: "attempt-1" },
 };
 
-const JOB_ROUTES = {
+const DEEDS = {
+  "POST /spawn": () => SPAWNED,
+  "POST /peers/peer-web/restart": () => RESTARTED,
   "POST /jobs": () => JOB,
   "GET /jobs": () => ({ work: [JOB], recurring: [] }),
   "GET /jobs/work-1": () => JOB,
@@ -122,9 +124,7 @@ for (const generation of GENERATIONS) {
       "GET /peers/web": () => CARD,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => CARD,
-      "POST /spawn": () => SPAWNED,
-      "POST /peers/peer-web/restart": () => RESTARTED,
-      ...JOB_ROUTES,
+      ...DEEDS,
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.

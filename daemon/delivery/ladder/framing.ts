@@ -92,14 +92,9 @@ function attributes(of: Record<string, string | null>): string {
 /** A peer's message and its own id. All other ids in it are what it is about, or its words. */
 const SAID = /<peer-message [^>]*?id="([a-z]+-[0-9a-f]{12})"[^>]*>[^]*?(?:<\/peer-message>|$)/g;
 
-const ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
-
 /** The ids of messages that a prompt carries in our own frames: what it proves seen. */
 export function idsIn(prompt: string): string[] {
-  return prompt.includes("[mesh") ? namedIn(prompt) : [];
-}
-
-/** The ids of messages that a prompt names, with our frames or without, but not a peer's words. */
-export function namedIn(prompt: string): string[] {
-  return [...new Set(prompt.replaceAll(SAID, "$1").match(ID) ?? [])];
+  if (!prompt.includes("[mesh")) return [];
+  const frames = prompt.replaceAll(SAID, "$1");
+  return [...new Set(frames.match(/\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g) ?? [])];
 }

@@ -69,15 +69,16 @@ export class Turns {
   }
 
   /**
-   * Messages that a prompt of this peer holds. The delivery tells of most itself; not of one that
-   * the ledger has queued again, or has long forgotten.
+   * Messages, or attempts, that a prompt of this peer names. The delivery tells of most itself; not
+   * of one that the ledger has queued again, or has long forgotten.
    */
-  prompted(peer_id: string, delivery_ids: readonly string[]): void {
+  prompted(peer_id: string, ids: readonly string[]): void {
     const { db } = this.#ground;
-    if (delivery_ids.length === 0) return;
+    if (ids.length === 0) return;
     for (const attempt of attempts.openOf(db, peer_id)) {
-      const { delivery_id, state } = attempt;
-      if (state === "running" || !delivery_ids.includes(delivery_id ?? "")) continue;
+      const { delivery_id, attempt_id, state } = attempt;
+      const named = ids.includes(delivery_id ?? "") || ids.includes(attempt_id);
+      if (state === "running" || !named) continue;
       const job = rows.get(db, attempt.job_id);
       if (job) this.arm(job, attempt);
     }
