@@ -213,9 +213,10 @@ export class Jobs {
     return { ...job, work_id: job.job_id, runner };
   }
 
-  #make(asked: JobAsked, proven_human: boolean): Made {
+  #make(asked: JobAsked, through_human_door: boolean): Made {
     const { directory } = this.#needs;
     const caller = directory.sender(asked.created_by ?? NOBODY);
+    const proven_human = through_human_door && caller.role === "human";
     const scope = { circle: asked.circle, caller };
     const assigned = asked.assigned_peer && directory.find(asked.assigned_peer, scope);
     const owner = asked.owner_peer && directory.find(asked.owner_peer, scope);
@@ -248,7 +249,7 @@ export class Jobs {
       & Pick<StoredJob, "source_kind" | "source_id" | "due_at">
       & Partial<Pick<StoredJob, "deadline_at" | "expires_at">>,
   ): StoredJob {
-    const { db, ids, clock } = this.#ground;
+    const { ids, clock } = this.#ground;
     const now = clock.now();
     const job: StoredJob = {
       ...{ ...made, job_id: ids.next("work"), state: "queued", state_reason: null, phase: null },
@@ -263,7 +264,7 @@ export class Jobs {
     };
     return this.#soon(() => {
       this.#steps.born(job);
-      return db.transact(() => job);
+      return job;
     });
   }
 

@@ -1,6 +1,5 @@
 /** Acceptance checks: programs that the configuration names, run in the job's folder. */
 
-import type { z } from "zod";
 import type { Check, FireNeeds } from "./needs.ts";
 
 /** How much of a check's output is kept. */
@@ -38,12 +37,4 @@ async function runOne(
   if (cwd === null) return no("The job has no folder to run it in");
   const { exit, output } = await run(check.argv, { cwd, timeout_ms: check.timeout_seconds * 1000 });
   return { name, exit, output_tail: output.slice(-TAIL_CHARS_MAX).toWellFormed() };
-}
-
-/** The outcomes, beside what else is known of the result. */
-export function withChecks(
-  data: Readonly<Record<string, unknown>> | null,
-  checks: readonly Outcome[],
-): z.core.util.Flatten<Record<string, unknown>> {
-  return { ...data, checks };
 }

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import type { JobSteps } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import { runChecks, withChecks } from "./checks.ts";
+import { runChecks } from "./checks.ts";
 import type { FireNeeds, State } from "./needs.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
@@ -231,7 +231,7 @@ export class Turns {
     db.transact(() => {
       const job = rows.get(db, job_id);
       if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
-      const result_data = withChecks(job.result_data, outcomes);
+      const result_data = { ...job.result_data, checks: outcomes };
       const failed = outcomes.find(({ exit }) => exit !== 0);
       if (!failed) return void this.#steps.settle(job, "completed", { result_data });
       this.#steps.settle(job, "failed", {
