@@ -39,6 +39,7 @@ export function openJobs(house: Daemon): Jobs {
     spawns: {
       start: (asked) => start(house, asked),
       look: (spawn_id) => house.spawns.look(spawn_id),
+      sweep: (mark, from_peer) => house.spawns.sweep(mark, from_peer),
       release: (spawn_id, peer_id, how) => release(house, { spawn_id, peer_id }, how),
     },
     notices: {
@@ -79,10 +80,10 @@ function isDead({ ground: { db }, outside, restarts }: Daemon, peer_id: string):
 }
 
 /** A session is taken up again where its adapter knows how, and finds it on the disk. */
-async function start(house: Daemon, { resumes, ...asked }: Start): Promise<Started> {
+async function start(house: Daemon, { resumes, mark, ...asked }: Start): Promise<Started> {
   const supplied = resumes === undefined ? undefined : await resumeArgs(house, resumes, asked.path);
   const body = { ...asked, role: "agent" as const };
-  const launched = await house.spawns.launch(body, undefined, supplied);
+  const launched = await house.spawns.launch(body, undefined, { supplied, mark });
   return {
     resumed: supplied !== undefined,
     enter: () => house.spawns.enter(launched, { proven_human: false }).spawn_id,

@@ -10,6 +10,8 @@ export interface Launch {
   readonly cwd: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** A word by which `find` knows the pane again, whoever has forgotten its id. */
+  readonly mark?: string | undefined;
 }
 
 export interface PaneSeen {
@@ -41,6 +43,8 @@ export interface Terminals {
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
   /** What a pane is now; undefined when tmux knows of none, or does not answer. */
   look(socket: string, pane_id: string): Promise<PaneSeen | undefined>;
+  /** The pane that was opened with this mark; undefined when tmux knows of none. */
+  find(socket: string, mark: string): Promise<PaneSeen | undefined>;
   /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
   isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Ends a pane with all that runs in it. */
@@ -141,6 +145,15 @@ export class Panes implements Terminals {
     const shown = await this.#show(socket, pane_id);
     const seen = shown.ok ? readSeen(shown.lines[0]) : undefined;
     return seen?.pane_id === pane_id ? seen : undefined; // tmux answers for another pane instead.
+  }
+
+  /** The mark stands in the command that the pane was opened with. */
+  async find(socket: string, mark: string): Promise<PaneSeen | undefined> {
+    const format = "#{pane_id} #{pane_start_command}";
+    const listed = await this.#options.tmuxes.at(socket).look(["list-panes", "-a", "-F", format]);
+    const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
+    const pane_id = line ? line.split(" ")[0] : undefined;
+    return pane_id === undefined ? undefined : await this.look(socket, pane_id);
   }
 
   async isGone(socket: string, pane_id: string): Promise<boolean> {
@@ -261,12 +274,18 @@ export class Panes implements Terminals {
 }
 
 /** More than one word, so that tmux executes them itself; the folder is read as a format. */
-function arguments_({ cwd, argv, env }: Launch, withheld: readonly string[]): string[] {
+function arguments_({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
+  const marked = mark === undefined ? [] : [markOf(mark)];
   return [
     ...["-c", cwd.replaceAll("#", "##")],
     ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
-    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...argv],
+    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...marked, ...argv],
   ];
+}
+
+/** Set for the program as well, which makes nothing of it. */
+function markOf(mark: string): string {
+  return `MESH_STARTED_FOR=${mark}`;
 }
 
 /** True in tmux's own words where a pane still holds the process that was seen in it. */

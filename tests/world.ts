@@ -95,6 +95,7 @@ const noTerminals: Terminals = {
   isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
   closeSame: () => Promise.resolve(false),
+  find: () => Promise.resolve(undefined),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   isWithin: () => false,

@@ -9,6 +9,9 @@ import type { Notices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 
+/** Why an attempt is over whose executor may have been started, and not written down. */
+export const DAEMON_RESTART = "daemon_restart";
+
 /** Executors that were started for a job, and are nobody else's. */
 export function isOwn({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
@@ -67,7 +70,8 @@ export class JobSteps {
   ): StoredAttempt {
     const stays = job.execution.process_scope === "persistent" &&
       attempt.executor_peer_id !== null;
-    const release = isOwn(attempt) && attempt.spawn_id !== null && !stays ? "due" as const : null;
+    const started = attempt.spawn_id !== null || reason === DAEMON_RESTART;
+    const release = isOwn(attempt) && started && !stays ? "due" as const : null;
     return this.attempt(attempt, on, { ended_at: this.#ground.clock.now(), reason, release });
   }
 

@@ -73,7 +73,7 @@ export class Spawns {
   async launch(
     asked: SpawnAsked,
     tmux_socket: string | undefined,
-    supplied: readonly string[] = [],
+    { supplied = [], mark }: { supplied?: readonly string[] | undefined; mark?: string } = {},
   ): Promise<Launched> {
     const { terminals, settings, peers } = this.#needs;
     await this.mustBeEnabled();
@@ -92,6 +92,7 @@ export class Spawns {
       cwd: found.folder,
       argv: [...command.argv, ...supplied],
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
+      ...(mark !== undefined && { mark }),
     };
     const place = { source, circle: asked.circle ?? this.#circleOf(sender, source) };
     const at = this.#ground.clock.now();
@@ -206,6 +207,16 @@ export class Spawns {
   look(spawn_id: string): { peer_id: string | null; over: boolean } {
     const spawn = rows.get(this.#ground.db, spawn_id);
     return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };
+  }
+
+  /** Closes the pane that was opened with a mark, and never written down. */
+  async sweep(mark: string, from_peer: string): Promise<void> {
+    const { terminals, peers } = this.#needs;
+    const sockets = new Set([terminals.socket, peers.get(from_peer)?.tmux_socket ?? ""]);
+    for (const socket of [...sockets].filter(Boolean)) {
+      const pane = await terminals.find(socket, mark);
+      if (pane) await terminals.closeSame(socket, pane);
+    }
   }
 
   /** Closes the pane of a spawn, where it holds what was started in it, and ends its agent. */

@@ -124,7 +124,8 @@ for (const phase of ["started", "running", "ended"] as const) {
     await until("the end of its pane", () => at.panes().length === 0);
     const done = runner.attempts.at(-1);
     assert.deepEqual([done.executor, done.state], ["spawned", "completed"]);
-    const { status } = await at.get(`/peers/${done.executor_peer_id}`);
-    assert.equal(status, "retired");
+    await until("its retirement", async () => {
+      return (await at.get(`/peers/${done.executor_peer_id}`)).status === "retired";
+    });
   });
 }

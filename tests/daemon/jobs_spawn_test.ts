@@ -25,8 +25,16 @@ async function launched({ w, terminals }: House, count: number): Promise<void> {
   await w.clock.settle();
 }
 
+/** Launches whose agents have registered. */
+const seen = new WeakMap<object, number>();
+const arrivals = (terminals: FakeTerminals) =>
+  terminals.launches.length - (seen.get(terminals) ?? 0);
+
 /** The agent in the newest pane registers, as its hook would. */
 async function arrive({ w, terminals, folder }: House, session = "s-1") {
+  for (let turn = 0; turn < 50 && arrivals(terminals) === 0; turn++) await w.clock.settle();
+  seen.set(terminals, terminals.launches.length);
+  await w.clock.settle();
   const pane = [...terminals.panes.values()].at(-1);
   const place = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
   const as = { path: folder, backend: "codex", runtime_session_id: session };
@@ -62,8 +70,8 @@ Deno.test("an executor is started for a job, works in its folder, and is ended w
   const { w, terminals, folder, processes } = at;
   const { job_id } = await create(w, own(at, { profile: undefined, circle: "red" }));
   assert.equal(await stateOf(w, job_id), "dispatching");
-  assert.deepEqual([terminals.launches.length, terminals.launches[0]?.cwd], [1, folder]);
   const api = await arrive(at);
+  assert.deepEqual([terminals.launches.length, terminals.launches[0]?.cwd], [1, folder]);
   await begin(w, api.peer_id);
   assert.equal(await stateOf(w, job_id), "running");
   await end(w, api.peer_id, "Mended");
@@ -305,5 +313,45 @@ Deno.test("what was to be ended when the daemon went down is ended by the next",
   await next.beat();
   assert.ok(!terminals.panes.has(api.pane_id));
   assert.equal(await stateOf(next, job_id), "completed");
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("an executor that was started as the daemon was killed is ended, and another does the job", async () => {
+  const folder = await Deno.realPath(await Deno.makeTempDir());
+  const processes = new FakeProcesses(), terminals = new FakeTerminals(processes);
+  const settings = {
+    "spawn.commands": JSON.stringify({ codex: ["codex"] }),
+    "spawn.allowed_paths": JSON.stringify([folder]),
+  };
+  const shared = { clock: new FakeClock(), ids: countingIds(), processes, terminals, settings };
+  const start = (name: string) =>
+    world({ ...shared, adapters: [codex], db_path: join(folder, name) });
+  const w = start("mesh.db");
+  const open = terminals.openWindow.bind(terminals);
+  terminals.openWindow = async (...given) => {
+    const opened = await open(...given);
+    // The pane is there, and the daemon is killed before it can write that down.
+    for (const part of ["", "-wal"]) {
+      await Deno.copyFile(join(folder, `mesh.db${part}`), join(folder, `killed.db${part}`));
+    }
+    terminals.openWindow = open;
+    return opened;
+  };
+  const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
+  await launched({ w, folder, terminals }, 1);
+  const orphan = [...terminals.panes.values()].at(0)?.pane_pid ?? 0;
+  await w[Symbol.asyncDispose]();
+  assert.ok(processes.isAlive(orphan));
+  await using next = start("killed.db");
+  for (let second = 0; second < 3; second++) await next.beat();
+  await launched({ w: next, folder, terminals }, 2);
+  assert.ok(!processes.isAlive(orphan), "what nobody wrote down is ended");
+  assert.equal(terminals.panes.size, 1);
+  const { state, runner } = await job(next, job_id);
+  assert.equal(state, "dispatching");
+  assert.deepEqual(runner.attempts.map(({ state, reason }) => [state, reason]), [
+    ["lapsed", "daemon_restart"],
+    ["acquired", null],
+  ]);
   await Deno.remove(folder, { recursive: true });
 });

@@ -53,6 +53,11 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
+  find(_socket: string, mark: string): Promise<PaneSeen | undefined> {
+    const launch = this.launches.find((launch) => launch.mark === mark);
+    return Promise.resolve(launch && this.panes.get(launch.pane_id));
+  }
+
   closeSame(
     _socket: string,
     { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,

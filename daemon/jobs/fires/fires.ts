@@ -3,7 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
 import { DAEMON, type Notices } from "../notices.ts";
-import type { JobSteps } from "../steps.ts";
+import { DAEMON_RESTART, type JobSteps } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireNeeds, Start, Worker } from "./needs.ts";
@@ -84,7 +84,7 @@ export class Fires {
     for (const attempt of attempts.open(db)) {
       if (attempt.delivery_id !== null || attempt.spawn_id !== null) continue;
       const job = rows.get(db, attempt.job_id);
-      if (job?.state === "dispatching") this.#again(job, attempt, "daemon_restart");
+      if (job?.state === "dispatching") this.#again(job, attempt, DAEMON_RESTART);
     }
   }
 
@@ -188,7 +188,8 @@ export class Fires {
     const { db } = this.#ground;
     let started;
     try {
-      started = await this.#needs.spawns.start(startOf(job, resumes));
+      const { attempt_id: mark } = attempt;
+      started = await this.#needs.spawns.start({ ...startOf(job), resumes, mark });
     } catch (fault) {
       if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
       const still = this.#still(attempt);
@@ -328,7 +329,7 @@ function isHere({ status }: Worker): boolean {
   return status === "online" || status === "busy";
 }
 
-function startOf(job: StoredJob, resumes: string | undefined): Start {
+function startOf(job: StoredJob): Omit<Start, "resumes" | "mark"> {
   const { path, backend, profile } = job.execution.target;
   return {
     path: path ?? "",
@@ -336,7 +337,6 @@ function startOf(job: StoredJob, resumes: string | undefined): Start {
     ...(profile !== null && { profile }),
     circle: job.circle,
     from_peer: job.created_by_peer_id ?? DAEMON,
-    resumes,
   };
 }
 

@@ -23,6 +23,8 @@ export interface Start {
   readonly from_peer: string;
   /** Whose session it takes up, where that is possible. */
   readonly resumes: string | undefined;
+  /** By which its pane is found again, if we end before it is written down. */
+  readonly mark: string;
 }
 
 /** What was started, until it is written down. */
@@ -73,6 +75,8 @@ export interface FireNeeds {
     start(asked: Start): Promise<Started>;
     /** Who has registered; `over` when nobody is waited for. */
     look(spawn_id: string): { peer_id: string | null; over: boolean };
+    /** Ends what was started under a mark, and never written down. */
+    sweep(mark: string, from_peer: string): Promise<void>;
     /** Ends what is proved to have been spawned; false where the daemon's own end comes first. */
     release(
       spawn_id: string,

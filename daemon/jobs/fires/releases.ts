@@ -1,6 +1,7 @@
 /** Ends executors that were started for one fire, once it is over; what is due survives a crash. */
 
 import type { Ground } from "kit/ground.ts";
+import { DAEMON } from "../notices.ts";
 import type { JobSteps } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { FireNeeds } from "./needs.ts";
@@ -36,15 +37,24 @@ export class Releases {
   }
 
   /** One whose session may be taken up again goes offline; any other is retired. */
-  async #release({ attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt): Promise<void> {
+  async #end({ attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt): Promise<boolean> {
+    const { spawns } = this.#needs;
+    const job = rows.get(this.#ground.db, job_id);
+    if (spawn_id === null) {
+      await spawns.sweep(attempt_id, job?.created_by_peer_id ?? DAEMON);
+      return true;
+    }
+    const terminal = job?.execution.continuity !== "resume";
+    return await spawns.release(spawn_id, executor_peer_id, { terminal });
+  }
+
+  async #release(attempt: StoredAttempt): Promise<void> {
     const { db, clock } = this.#ground;
-    const terminal = rows.get(db, job_id)?.execution.continuity !== "resume";
-    const how = { terminal };
-    const ended = !spawn_id || await this.#needs.spawns.release(spawn_id, executor_peer_id, how);
-    if (!ended) return; // The daemon goes down; the next one ends it.
+    const { attempt_id, job_id } = attempt;
+    if (!await this.#end(attempt)) return; // The daemon goes down; the next one ends it.
     db.transact(() => {
-      const attempt = attempts.get(db, attempt_id);
-      if (attempt) attempts.update(db, { ...attempt, release: "done" });
+      const now = attempts.get(db, attempt_id);
+      if (now) attempts.update(db, { ...now, release: "done" });
       const job = rows.get(db, job_id);
       if (job?.state === "queued") this.#steps.change(job, { look_at: clock.now() });
     });
