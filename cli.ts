@@ -23,6 +23,7 @@ import { completionsFor } from "./cli/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
 import { DOCTOR } from "./cli/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
+import { JOB_COMMANDS } from "./cli/jobs_commands.ts";
 import { SPAWN_COMMANDS } from "./cli/lives_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
 import { PEER_COMMANDS } from "./cli/peer_commands.ts";
@@ -269,6 +270,7 @@ export const COMMANDS: readonly Command[] = [
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
+  ...JOB_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...SPAWN_COMMANDS,
   ATTACH_COMMAND,

@@ -35,6 +35,7 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
+import type { Programs } from "./programs.ts";
 import type { PaneSights } from "./pane_sights.ts";
 import type { Terminals } from "./panes.ts";
 import { Registry } from "./peers/certificate.ts";
@@ -44,6 +45,8 @@ import { Replaced } from "./peers/lives/replaced.ts";
 import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
+import type { Jobs } from "./jobs/jobs.ts";
+import { openJobs } from "./jobs_wiring.ts";
 import type { Schedules } from "./jobs/schedules/schedules.ts";
 import { routesOf } from "./routes.ts";
 import type { JournalRetention } from "./spawn/journal/retention.ts";
@@ -97,6 +100,8 @@ export interface Outside {
   readonly terminals: Terminals;
   /** Where attachments are kept. */
   readonly files: Files;
+  /** Runs acceptance checks of jobs. */
+  readonly programs: Programs;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -130,6 +135,7 @@ export class Daemon implements AsyncDisposable {
   readonly agents: Agents;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
+  readonly jobs: Jobs;
   readonly schedules: Schedules;
   readonly journal: JournalRetention;
   readonly meters: Meters;
@@ -163,7 +169,9 @@ export class Daemon implements AsyncDisposable {
     this.meters = new Meters(() => this.#levels());
     this.directory = openDirectory(this);
     this.peers = openPeers(this);
-    const steps = new Steps(this.ground, this.meters);
+    const steps = new Steps(this.ground, this.meters, {
+      stepped: (delivery_id, state) => this.jobs.stepped(delivery_id, state),
+    });
     this.sockets = new Sockets(this.ground, steps, {
       item: (item_id, surface) => this.surfaces.frame(item_id, surface),
     });
@@ -181,6 +189,7 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
+    this.jobs = openJobs(this);
     this.schedules = openSchedules(this);
     this.journal = openJournal(this);
     this.agents = openAgents(this);
@@ -211,6 +220,7 @@ export class Daemon implements AsyncDisposable {
       if (human) welcomeHuman(this, human);
       this.restarts.wakeUp();
       this.spawns.wakeUp();
+      this.jobs.wakeUp();
     });
     this.attachments.wakeUp();
   }
@@ -243,6 +253,7 @@ export class Daemon implements AsyncDisposable {
     this.delivery.beat(now);
     this.agents.beat(now);
     this.spawns.beat(now);
+    this.jobs.beat(now);
     this.schedules.beat(now);
     this.journal.beat(now);
     this.idempotency.beat(now);
@@ -261,6 +272,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
+    await this.jobs.close();
     await this.restarts.close();
     await this.spawns.close();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
@@ -291,6 +303,7 @@ export class Daemon implements AsyncDisposable {
       sockets: this.sockets.size,
       commits: this.ground.db.commits,
       queue: this.delivery.counts(),
+      jobs: this.jobs.counts(),
     };
   }
 }

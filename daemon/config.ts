@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";
+import { Checks } from "./jobs/contract.ts";
 import { isReserved } from "./peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
@@ -71,6 +72,7 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              words                                                  .default([]),
   "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
+  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "approvals.gated_tools":           words                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "surfaces.telegram.token":          bot_token                                              .optional(),

@@ -15,6 +15,7 @@ import { type Env, readTextOrNothing, statePath, writePrivately } from "./places
 import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
 import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
+import { programsOf } from "./programs.ts";
 import { isAtTerminal } from "./terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -65,6 +66,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       marks: marksIn(join(state, VERDICTS_FILE)),
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
+      programs: programsOf(clock, env),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

@@ -23,6 +23,7 @@ import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
 import { greet, isPlugin } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
+import { jobRoutes } from "./jobs/routes.ts";
 import { scheduleRoutes } from "./jobs/schedules/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
@@ -45,6 +46,7 @@ export function routesOf(daemon: Daemon): Route[] {
     const { peer_id, name } = directory.sender(from_peer, { circle });
     return peer_id ?? name;
   };
+  const findId = (argument: string) => directory.find(argument).peer_id;
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
@@ -63,7 +65,7 @@ export function routesOf(daemon: Daemon): Route[] {
     ...deliveryRoutes(daemon, {
       provenHuman,
       senderOf,
-      findId: (argument) => directory.find(argument).peer_id,
+      findId,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       upgrade: (request, caller) => {
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
@@ -74,6 +76,7 @@ export function routesOf(daemon: Daemon): Route[] {
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
+    ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {

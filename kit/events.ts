@@ -81,6 +81,14 @@ export const EVENTS = {
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),
   peer_restart_failed: z.object({ ...restart, reason: id }),
+  job_state_changed: z.object({
+    job_id: id,
+    state: id,
+    prior_state: maybe,
+    phase: maybe,
+    state_reason: maybe,
+    attempt_id: maybe,
+  }),
   schedule_fired: z.object({
     schedule_id: id,
     kind: id,

@@ -103,6 +103,12 @@ export const PROBLEMS = {
   spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
+  // Jobs.
+  unknown_job:          refusal(404, "Unknown job: {job_id}", "list them with `mesh jobs list`", { job_id: id }),
+  unknown_check:        refusal(422, `No check "{check}" is configured`, "name it in jobs.checks; allowed now: {allowed}", { check: z.string(), allowed: z.string() }),
+  attempt_id_required:  refusal(400, "An attempt of {job_id} is under way, and only it may end the job", "send the attempt_id that stands in the job's message, or see `mesh jobs show {job_id}`", { job_id: id }),
+  stale_attempt:        refusal(409, "{attempt_id} is not the attempt of {job_id} that is under way", "what it did is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
+  illegal_state:        refusal(409, "{job_id} is {state}: it cannot {action} now", "see `mesh jobs show {job_id}`", { job_id: id, state: z.string(), action: z.string() }),
   // Schedules.
   unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "schedule it anew", { schedule_id: id, state: z.string() }, "illegal_state"),

@@ -14,6 +14,7 @@ import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
+import type { Programs } from "../daemon/programs.ts";
 import type { PaneSights } from "../daemon/pane_sights.ts";
 import type { Mortals } from "../daemon/peers/lives/ending.ts";
 import type { Terminals } from "../daemon/panes.ts";
@@ -79,6 +80,8 @@ export interface WorldOptions {
   readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
   readonly files?: Files;
+  /** What runs the checks of jobs; none can be run otherwise. */
+  readonly programs?: Programs;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -93,11 +96,17 @@ const noTerminals: Terminals = {
   look: () => Promise.resolve(undefined),
   isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
+  closeSame: () => Promise.resolve(false),
+  find: () => Promise.resolve(undefined),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
   signal: () => false,
+};
+
+const noPrograms: Programs = {
+  run: () => Promise.resolve({ exit: null, output: "no programs" }),
 };
 
 export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
@@ -130,6 +139,7 @@ export function world(options: WorldOptions = {}) {
     marks: options.marks ?? NO_MARKS,
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
+    programs: options.programs ?? noPrograms,
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,
   });

@@ -59,6 +59,32 @@ const ASKED = {
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };
 
+const JOB = {
+  ...{ job_id: "work-1", title: "Mend", state: "running", state_reason: null, phase: null },
+  ...{ progress: null, assigned_peer_id: "peer-web", owner_peer_id: null, due_at: null },
+  ...{ result_summary: null, result_data: null, error: null, updated_at: "2030-01-01T00:00:00Z" },
+  runner: { current_attempt_id: "attempt-1" },
+};
+
+const DEEDS = {
+  "POST /spawn": () => SPAWNED,
+  "POST /peers/peer-web/restart": () => RESTARTED,
+  "POST /jobs": () => JOB,
+  "GET /jobs": () => ({ work: [JOB], recurring: [] }),
+  "GET /jobs/work-1": () => JOB,
+  "PATCH /jobs/work-1": () => JOB,
+  "GET /jobs/work-1/result": () => JOB,
+  "POST /jobs/work-1/cancel": () => JOB,
+};
+const JOB_CALLS: [string, Record<string, unknown>][] = [
+  ["job_create", { prompt: "Mend it", assigned_peer: "web" }],
+  ["job_list", {}],
+  ["job_status", { job_id: "work-1" }],
+  ["job_update", { job_id: "work-1", phase: "waiting" }],
+  ["job_result", { job_id: "work-1" }],
+  ["job_cancel", { job_id: "work-1" }],
+];
+
 for (const generation of GENERATIONS) {
   Deno.test(`${generation}: the tools are listed with schemas, hints and advice, in JSON`, async () => {
     await using at = await connect(house().fetch, { generation });
@@ -79,6 +105,7 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "schedule_create",
       "schedule_list",
       "schedule_delete",
@@ -124,8 +151,7 @@ for (const generation of GENERATIONS) {
       "GET /peers/web": () => CARD,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => CARD,
-      "POST /spawn": () => SPAWNED,
-      "POST /peers/peer-web/restart": () => RESTARTED,
+      ...DEEDS,
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
@@ -152,6 +178,7 @@ for (const generation of GENERATIONS) {
       ["orchestrator_status", {}],
       ["spawn_peer", { path: "/work", backend: "sdk" }],
       ["restart_peer", { peer: "web" }],
+      ...JOB_CALLS,
     ];
     const called = new Set(calls.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);

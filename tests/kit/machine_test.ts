@@ -16,6 +16,9 @@ const COLUMNS: Record<string, [table: string, column: string]> = {
   delivery: ["messages", "state"    ],
   spawn:    ["spawns",   "registration_state"],
   restart:  ["restarts", "state"    ],
+  job:      ["jobs",     "state"    ],
+  attempt:  ["job_attempts", "state"],
+  template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
 };
 

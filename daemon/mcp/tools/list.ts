@@ -5,6 +5,7 @@ import { ANSWERING_TOOLS } from "./asks/answering.ts";
 import { ASKING_TOOLS } from "./asks/asking.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { JOB_TOOLS } from "./jobs/jobs.ts";
 import { SCHEDULE_TOOLS } from "./jobs/schedules.ts";
 import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
@@ -20,6 +21,7 @@ export const TOOLS: readonly Tool[] = [
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
   ...MESSAGE_TOOLS,
+  ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...LIFE_TOOLS,
   ...SPAWN_TOOLS,
