@@ -107,6 +107,22 @@ export const PROBLEMS = {
   no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
+  // The relay (contract 9).
+  foreign_host:         refusal(403, `Not our host: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
+  foreign_page:         refusal(403, `Not our origin: "{origin}"`, "forms of this relay are sent from its own pages", { origin: z.string() }, "forbidden_origin"),
+  wrong_form_token:     refusal(403, "The form is not of this session", "load the page again, and send it from there", {}, "forbidden_origin"),
+  too_many_requests:    refusal(429, "Too many requests from this address", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
+  no_relay_secret:      refusal(401, "The relay secret is missing or has not the right form", "send Authorization: Bearer with the secret, or sign in", {}, "unauthorized"),
+  unknown_machine:      refusal(404, "No machine of this secret has the id {daemon_id}", "list the machines again", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  machine_offline:      refusal(503, "{daemon_id} is not connected", "start its daemon, or wait until it is back", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  timed_out:            refusal(504, "{daemon_id} did not answer in time", "look before sending it again", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  unknown_share:        refusal(404, "There is no such share, or it is over", "ask whoever sent the link for another"),
+  share_read_only:      refusal(403, "This share is for reading only", "ask whoever sent the link for one that may write"),
+  too_many_shares:      refusal(429, "There are {shares} shares already", "revoke some: `mesh share list`, `mesh share revoke ID`", { shares: z.number() }),
+  too_many_viewers:     refusal(503, "{viewers} are watching already", "try again when one has left", { viewers: z.number() }),
+  unknown_request:      refusal(404, "There is no such request"),
+  daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep a reply for you; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
+  bad_daemon_answer:    refusal(502, "{daemon_id} answered what makes no sense here", "update its daemon, or this relay", { daemon_id: id }),
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
