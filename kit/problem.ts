@@ -107,6 +107,14 @@ export const PROBLEMS = {
   no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
+  // The relay (contract 9).
+  no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
+  foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
+  not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
+  too_many_daemons:     refusal(503, "The relay holds {daemons} daemons, and takes no more", "try again later", { daemons: z.number() }),
+  unknown_machine:      refusal(404, "No machine {daemon_id} was seen under this secret", "list them with GET /api/v1/daemons; it is named by its exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  machine_offline:      refusal(503, "{daemon_id} is not connected: {reason}", "see `mesh status` on that machine; nothing is sent again by itself", { daemon_id: id, reason: z.string(), may_have_been_delivered: z.boolean() }),
+  timed_out:            refusal(504, "{daemon_id} gave no answer within {timeout_ms} ms", "it may still be at work; nothing is sent again by itself", { daemon_id: id, timeout_ms: z.number(), may_have_been_delivered: z.boolean() }),
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
