@@ -124,6 +124,9 @@ export const PROBLEMS = {
   too_many_viewers:     refusal(503, "{viewers} are watching already", "try again when one has left", { viewers: z.number() }),
   unknown_request:      refusal(404, "There is no such request"),
   daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep a reply for you; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
+  relay_disabled:       refusal(503, "No relay is configured, and a share is a link to one", "`mesh setup --relay URL` connects this machine"),
+  relay_unreachable:    refusal(502, "The relay cannot be reached: {reason}", "see `mesh status`", { reason: z.string() }),
+  relay_refused:        refusal(502, "The relay refused: {reason}", "", { reason: z.string() }),
   bad_daemon_answer:    refusal(502, "{daemon_id} answered what makes no sense here", "update its daemon, or this relay", { daemon_id: id }),
 } as const;
 
