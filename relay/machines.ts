@@ -1,43 +1,12 @@
-/** The machines of a namespace, and what is asked of them: a request, a bounded answer, read. */
+/** What is asked of one daemon: a request through the tunnel, and a bounded answer, read. */
 
-import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
-
-export interface Machine {
-  readonly daemon_id: string;
-  /** What the machine calls itself. */
-  readonly machine: string;
-  readonly connected_at: number;
-}
-
-export interface DaemonRequest {
-  readonly method: string;
-  /** With its query. */
-  readonly path: `/${string}`;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal?: AbortSignal;
-  readonly timeout_ms: number;
-}
-
-/** The tunnel, as the rooms that ask daemons need it. It refuses with an `Unreachable`. */
-export interface Machines {
-  list(namespace: string): readonly Machine[];
-  request(namespace: string, daemon_id: string, request: DaemonRequest): Promise<Response>;
-}
+import type { MachineRequest, Machines } from "./tunnel/contract.ts";
 
 /** One daemon, named exactly: there is no other that would do (specification 4, rule 2). */
 export interface At {
   readonly namespace: string;
   readonly daemon_id: string;
-}
-
-/** Why no answer came; `fields.may_have_been_delivered` is false only where that is proved. */
-const UNREACHABLE = ["unknown_machine", "machine_offline", "timed_out"] as const;
-export type Unreachable = Problem<(typeof UNREACHABLE)[number]>;
-
-export function isUnreachable(fault: unknown): fault is Unreachable {
-  return fault instanceof Problem && UNREACHABLE.some((code) => code === fault.code);
 }
 
 /** An answer that was read. */
@@ -54,7 +23,7 @@ export const ANSWER_BYTES_MAX = 8_388_608;
 export async function askDaemon(
   machines: Machines,
   { namespace, daemon_id }: At,
-  asked: Omit<DaemonRequest, "body" | "headers"> & { readonly json?: unknown },
+  asked: Omit<MachineRequest, "body" | "headers"> & { readonly json?: unknown },
 ): Promise<Answer> {
   const { json, ...request } = asked;
   const response = await machines.request(namespace, daemon_id, {

@@ -2,7 +2,7 @@
 
 import { html, type Markup, page } from "../page.ts";
 import { SECRET_FORM } from "../secrets.ts";
-import type { Machine } from "../machines.ts";
+import type { Machine } from "../tunnel/contract.ts";
 import type { Session } from "./sessions.ts";
 
 export function landingPage(session: Session | undefined): Response {

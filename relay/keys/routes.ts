@@ -4,7 +4,7 @@ import type { Ids } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 import { type Caller, rawRoute, readBody, type Route } from "kit/route.ts";
 import type { Address } from "../address.ts";
-import type { Machines } from "../machines.ts";
+import type { Machines } from "../tunnel/contract.ts";
 import { seeOther } from "../page.ts";
 import { freshSecret, namespaceOf } from "../secrets.ts";
 import * as contracts from "./contract.ts";

@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import { Problem } from "kit/problem.ts";
-import { askDaemon, type Machines } from "../machines.ts";
+import { askDaemon } from "../machines.ts";
+import type { Machines } from "../tunnel/contract.ts";
 import { Refused } from "./refused.ts";
 
 /** How long a daemon may take for what it has at hand. */

@@ -3,7 +3,7 @@
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { VERSION } from "kit/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
-import type { Machines } from "../machines.ts";
+import type { Machines } from "../tunnel/contract.ts";
 import { Bearer } from "./contract.ts";
 import { Daemon } from "./daemon.ts";
 import { type Refusal, toRefusal, toToolError } from "./refused.ts";

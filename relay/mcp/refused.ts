@@ -2,7 +2,7 @@
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/problem.ts";
-import { isUnreachable } from "../machines.ts";
+import { isUnreachable } from "../tunnel/contract.ts";
 
 /** A daemon's own refusal. */
 export class Refused extends Error {

@@ -4,7 +4,7 @@ import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/serv
 import { z } from "zod";
 import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
 import { invalidRequest } from "kit/problem.ts";
-import type { Machine } from "../machines.ts";
+import type { Machine } from "../tunnel/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
 import type { Daemon } from "./daemon.ts";
 
