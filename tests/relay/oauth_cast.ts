@@ -251,7 +251,7 @@ export class Person {
 export function hiddenIn(page: string, name: string): string {
   const value = new RegExp(`<input type="hidden" name="${name}"\\s+value="([^"]*)"`).exec(page)
     ?.[1];
-  assert.ok(value, page);
+  assert.ok(value, `no ${name} in the page: ${/<main>[^]*<\/main>/.exec(page)?.[0]}`);
   return value;
 }
 
