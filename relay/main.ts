@@ -1,9 +1,10 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
-import { systemClock } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { openRelay } from "./app.ts";
 import { readRelayConfig } from "./config.ts";
+import { holdDatabase } from "./oauth/database.ts";
 
 /** How long requests that are under way may take to end once we go down. */
 const DRAIN_MS_MAX = 5000;
@@ -12,13 +13,16 @@ const DRAIN_MS_MAX = 5000;
 export async function runRelay(env: Readonly<Record<string, string>>): Promise<number> {
   const encoder = new TextEncoder();
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
-  const log = jsonLog(systemClock, "info", write);
+  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   try {
-    const { host, port } = readRelayConfig(env);
-    const relay = openRelay(systemClock, log);
+    const { host, port, proxy, oauth: named } = readRelayConfig(env);
+    using held = named && holdDatabase(named.db_path, named.issuer, log);
+    const oauth = named && held && { issuer: named.issuer, db: held.db };
+    const machines = { list: () => [] };
+    const relay = openRelay({ clock, ids, log, proxy, machines, oauth });
     const told = signals();
     const options = { hostname: host, port, onListen: () => undefined };
-    const server = Deno.serve(options, (request) => relay(request));
+    const server = Deno.serve(options, (request, { remoteAddr }) => relay(request, remoteAddr));
     log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
     log.info("The relay goes down", { signal: await told });
     await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);

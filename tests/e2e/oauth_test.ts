@@ -1,0 +1,234 @@
+/** Foreign programs against the authorization server: an OAuth library, a browser, the kernel. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import * as oauth from "oauth4webapi";
+import { chromium } from "playwright-core";
+import { Callback, chromiumPath, RealRelay } from "./oauth_lab.ts";
+
+const OPTIONS = { [oauth.allowInsecureRequests]: true };
+const READ = "agents:read";
+const BOTH = "agents:read agents:write";
+
+/** What a client of the library holds while it connects. */
+interface Connecting {
+  readonly as: oauth.AuthorizationServer;
+  readonly client: oauth.Client;
+  readonly resource: string;
+  readonly redirect_uri: string;
+  readonly code_verifier: string;
+  readonly state: string;
+  readonly address: URL;
+}
+
+/** From nothing but the address of the MCP server to the address for the browser. */
+async function connecting(relay: RealRelay, redirect_uri: string): Promise<Connecting> {
+  const resource = new URL(`${relay.issuer}/mcp`);
+  const described = await oauth.processResourceDiscoveryResponse(
+    resource,
+    await oauth.resourceDiscoveryRequest(resource, OPTIONS),
+  );
+  const issuer = new URL(described.authorization_servers?.[0] ?? "");
+  const discovery = { ...OPTIONS, algorithm: "oauth2" as const };
+  const as = await oauth.processDiscoveryResponse(
+    issuer,
+    await oauth.discoveryRequest(issuer, discovery),
+  );
+  const asked = { redirect_uris: [redirect_uri], client_name: "A foreign app" };
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(
+      as,
+      { ...asked, token_endpoint_auth_method: "none" },
+      OPTIONS,
+    ),
+  );
+  const code_verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const address = new URL(as.authorization_endpoint ?? "");
+  address.search = new URLSearchParams({
+    response_type: "code",
+    client_id: client.client_id,
+    redirect_uri,
+    scope: BOTH,
+    state,
+    resource: resource.href,
+    code_challenge: await oauth.calculatePKCECodeChallenge(code_verifier),
+    code_challenge_method: "S256",
+  }).toString();
+  return { as, client, resource: resource.href, redirect_uri, code_verifier, state, address };
+}
+
+async function redeem(c: Connecting, callback: URL): Promise<oauth.TokenEndpointResponse> {
+  const params = oauth.validateAuthResponse(c.as, c.client, callback, c.state);
+  const response = await oauth.authorizationCodeGrantRequest(
+    c.as,
+    c.client,
+    oauth.None(),
+    params,
+    c.redirect_uri,
+    c.code_verifier,
+    { ...OPTIONS, additionalParameters: { resource: c.resource } },
+  );
+  return await oauth.processAuthorizationCodeResponse(c.as, c.client, response);
+}
+
+async function refresh(c: Connecting, token: string, scope?: string) {
+  const additionalParameters = { resource: c.resource, ...(scope && { scope }) };
+  const response = await oauth.refreshTokenGrantRequest(c.as, c.client, oauth.None(), token, {
+    ...OPTIONS,
+    additionalParameters,
+  });
+  return await oauth.processRefreshTokenResponse(c.as, c.client, response);
+}
+
+/** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
+async function consentByHttp(relay: RealRelay, address: URL): Promise<URL> {
+  const page = await fetch(address);
+  const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
+  const answer = await fetch(`${relay.issuer}/oauth/authorize`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { cookie, origin: relay.issuer },
+    body: new URLSearchParams({ request, relay_secret: relay.secret, decision: "allow" }),
+  });
+  await answer.body?.cancel();
+  assert.equal(answer.status, 303);
+  return new URL(answer.headers.get("location") ?? "");
+}
+
+const invalidGrant = { name: "ResponseBodyError", error: "invalid_grant" };
+
+Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.relay.oauth.foreign]", async () => {
+  await using relay = new RealRelay();
+  const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
+  const first = await redeem(c, await consentByHttp(relay, c.address));
+  assert.equal(first.scope, BOTH);
+  assert.equal(first.expires_in, 900);
+  const second = await refresh(c, first.refresh_token ?? "");
+  const third = await refresh(c, second.refresh_token ?? "", READ);
+  assert.equal(third.scope, READ);
+  await assert.rejects(refresh(c, third.refresh_token ?? "", BOTH), {
+    name: "ResponseBodyError",
+    error: "invalid_scope",
+  });
+  const fourth = await refresh(c, third.refresh_token ?? "");
+  const revoked = await oauth.revocationRequest(
+    c.as,
+    c.client,
+    oauth.None(),
+    fourth.refresh_token ?? "",
+    OPTIONS,
+  );
+  assert.equal(await oauth.processRevocationResponse(revoked), undefined);
+  await assert.rejects(refresh(c, fourth.refresh_token ?? ""), invalidGrant);
+  assert.ok(relay.logged.every((line) => !line.includes("mesh_")));
+});
+
+Deno.test("a foreign client that replays a refresh token has lost its grant [5.relay.refresh.reuse]", async () => {
+  await using relay = new RealRelay();
+  const c = await connecting(relay, "http://localhost:49152/callback");
+  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const second = await refresh(c, first.refresh_token ?? "");
+  await assert.rejects(refresh(c, first.refresh_token ?? ""), invalidGrant);
+  await assert.rejects(refresh(c, second.refresh_token ?? ""), invalidGrant);
+});
+
+Deno.test("a person connects an app, and revokes it, in a real browser [5.relay.consent]", async () => {
+  const executablePath = await chromiumPath();
+  if (!executablePath) {
+    const line = "skipped: the consent in a real browser (no Chromium; install the package chromium)";
+    Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+    return;
+  }
+  await using relay = new RealRelay();
+  await using callback = new Callback("/callback/app");
+  const c = await connecting(relay, callback.url);
+  const browser = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
+  });
+  try {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    const refused: string[] = [];
+    page.on("console", (message) => refused.push(message.text()));
+    await page.goto(c.address.href);
+    await page.getByLabel("Relay secret, as your daemon has it").fill(`mesh_sk_${"x".repeat(43)}`);
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByRole("alert").filter({ hasText: "No machine with this relay secret" }).waitFor();
+    await page.getByLabel("Relay secret, as your daemon has it").fill(relay.secret);
+    await page.getByRole("button", { name: "Allow" }).click();
+    const tokens = await redeem(c, await callback.called);
+    await page.getByRole("heading", { name: "Back in the app" }).waitFor();
+    assert.equal(tokens.scope, BOTH);
+    await page.goto(`${relay.issuer}/`);
+    await page.getByLabel("Relay secret").fill(relay.secret);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    // The login leads to the machines; what counts here is that the browser is signed in.
+    await page.goto(`${relay.issuer}/oauth/connections`);
+    await page.getByRole("button", { name: "Revoke A foreign app" }).click();
+    await page.getByText("No app is connected.").waitFor();
+    await assert.rejects(refresh(c, tokens.refresh_token ?? ""), invalidGrant);
+    const failures = refused.filter((text) => /Content Security Policy|blocked/i.test(text));
+    assert.deepEqual(failures, []);
+  } finally {
+    await browser.close();
+  }
+});
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
+
+/** The relay as a process; resolves once it listens or has ended, with what it said. */
+async function relayProcess(env: Record<string, string>) {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--cached-only", join(HOUSE, "main.ts"), "relay"],
+    env: { ...env, RELAY_PORT: "0" },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let said = "";
+  const decoder = new TextDecoder();
+  const reader = child.stderr.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    said += decoder.decode(value, { stream: true });
+    if (said.includes("The relay listens")) break;
+  }
+  return {
+    said,
+    url: /"url":"([^"]+)"/.exec(said)?.[1],
+    async end(signal: Deno.Signal): Promise<number> {
+      if (said.includes("The relay listens")) child.kill(signal);
+      while (!(await reader.read()).done);
+      return (await child.status).code;
+    },
+  };
+}
+
+Deno.test("a second relay on the same database refuses to start, until the first is gone [8.relay.replica]", async () => {
+  const dir = await Deno.makeTempDir({ prefix: "mesh-oauth-" });
+  try {
+    const env = {
+      RELAY_OAUTH_ISSUER: "https://relay.example.com",
+      RELAY_OAUTH_DB: join(dir, "oauth.db"),
+    };
+    const first = await relayProcess(env);
+    assert.ok(first.url, first.said);
+    const health = await (await fetch(`${first.url}/health`)).json();
+    assert.equal(health.oauth, "enabled");
+    const second = await relayProcess(env);
+    assert.match(second.said, /another relay holds it; one replica only while OAuth is on/);
+    assert.equal(await second.end("SIGTERM"), 2);
+    await first.end("SIGKILL");
+    const third = await relayProcess(env);
+    assert.ok(third.url, third.said);
+    assert.equal(await third.end("SIGTERM"), 0);
+    const other = await relayProcess({ ...env, RELAY_OAUTH_ISSUER: "https://other.example.com" });
+    assert.match(other.said, /belongs to the issuer https:\/\/relay\.example\.com/);
+    assert.equal(await other.end("SIGTERM"), 2);
+  } finally {
+    await Deno.remove(dir, { recursive: true });
+  }
+});
