@@ -110,6 +110,7 @@ export const PROBLEMS = {
   // The relay (contract 9).
   no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
   foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
+  foreign_host:         refusal(403, `Not our host: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
   not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
   too_many_daemons:     refusal(503, "The relay holds {daemons} daemons, and takes no more", "try again later", { daemons: z.number() }),
   unknown_machine:      refusal(404, "No machine {daemon_id} was seen under this secret", "list them with GET /api/v1/daemons; it is named by its exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),
@@ -163,7 +164,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 
   toResponse(): Response {
     const headers: Record<string, string> = { "cache-control": "no-store" };
-    if (this.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+    if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;
     if (seconds !== undefined) headers["retry-after"] = String(seconds);

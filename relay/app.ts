@@ -1,32 +1,123 @@
-/** The relay's composition root. */
+/** The relay's composition root: the one place that knows every room. It keeps the one heart. */
 
 import type { Clock } from "kit/clock.ts";
+import { VERSION } from "kit/contract.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Route, route, serve } from "kit/route.ts";
-import { VERSION } from "kit/contract.ts";
+import { Address } from "./address.ts";
 import { getRelayHealth } from "./contract.ts";
+import { bearerNamespace } from "./secrets.ts";
+import type { Sessions } from "./tunnel/contract.ts";
+import { Registry } from "./tunnel/machines.ts";
+import { Meters } from "./tunnel/meters.ts";
+import { tunnelRoutes } from "./tunnel/routes.ts";
 
+const BEAT_MS = 1000;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
 
-export function openRelay(clock: Clock, log: Log): (request: Request) => Promise<Response> {
-  const started_at = clock.now();
-  const routes: Route[] = [
-    route(getRelayHealth, () => ({
-      status: "ok" as const,
-      version: VERSION,
-      uptime_seconds: Math.floor((clock.now() - started_at) / 1000),
-      daemons: 0,
-      oauth: "disabled" as const,
-    })),
+/** Everything outside of the relay: production passes the real ones, tests their own. */
+export interface RelayOutside {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whose browser sends a request. */
+  readonly sessions: Sessions;
+}
+
+export class Relay implements AsyncDisposable {
+  readonly outside: RelayOutside;
+  readonly address = new Address(undefined);
+  readonly machines: Registry;
+  readonly meters: Meters;
+  readonly started_at: number;
+  /** Answers a request; `remote` is the other end of its socket, where there is one. */
+  readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
+  readonly #ending = new AbortController();
+
+  constructor(outside: RelayOutside) {
+    this.outside = outside;
+    const { clock, log } = outside;
+    this.started_at = clock.now();
+    this.machines = new Registry({
+      clock,
+      log,
+      asked: (outcome, took_ms) => this.meters.asked(outcome, took_ms),
+    });
+    this.meters = new Meters(() => {
+      const { size: daemons, requests, held_bytes } = this.machines;
+      return { daemons, requests, held_bytes };
+    });
+    this.fetch = serve(routesOf(this), {
+      admit: (request) => {
+        if (this.ending.aborted) throw new Problem("shutting_down", {});
+        if (OAUTH.test(new URL(request.url).pathname)) throw new Problem("oauth_disabled", {});
+      },
+      authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
+      durable: () => undefined,
+      fault: (fault) => log.error("A route failed", { fault }),
+    });
+  }
+
+  /** Aborts as the relay goes down. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Beats once a second until the relay ends. */
+  async run(): Promise<void> {
+    const { clock, log } = this.outside;
+    for (let due = clock.now() + BEAT_MS; !this.ending.aborted; due += BEAT_MS) {
+      await clock.sleep(Math.max(0, due - clock.now()), this.ending).catch(() => undefined);
+      if (this.ending.aborted) return;
+      due = Math.max(due, clock.now() - BEAT_MS);
+      try {
+        this.beat();
+      } catch (fault) {
+        log.error("A beat failed", { fault });
+      }
+    }
+  }
+
+  /** What happens with time, in every room. */
+  beat(): void {
+    this.machines.beat(this.outside.clock.now());
+  }
+
+  /** Takes no new work, ends what is under way, and tells the daemons. */
+  goDown(): void {
+    this.#ending.abort();
+    this.machines.endAll("going_away");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.goDown();
+    return Promise.resolve();
+  }
+}
+
+/** Every room's routes, in one list. */
+function routesOf(relay: Relay): Route[] {
+  const { machines, meters, address, outside } = relay;
+  return [
+    route(getRelayHealth, () => health(relay)),
+    ...tunnelRoutes({
+      machines,
+      meters,
+      sessions: outside.sessions,
+      bearerOf: bearerNamespace,
+      isFromOurPage: (request) => address.isFromOurPage(request),
+      signal: relay.ending,
+    }),
   ];
-  return serve(routes, {
-    admit: (request) => {
-      if (OAUTH.test(new URL(request.url).pathname)) throw new Problem("oauth_disabled", {});
-    },
-    authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
-    durable: () => undefined,
-    fault: (fault) => log.error("A route failed", { fault }),
-  });
+}
+
+function health({ outside, started_at, machines }: Relay) {
+  return {
+    status: "ok" as const,
+    version: VERSION,
+    uptime_seconds: Math.floor((outside.clock.now() - started_at) / 1000),
+    daemons: machines.size,
+    oauth: "disabled" as const,
+  };
 }

@@ -2,7 +2,7 @@
 
 import { systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
-import { openRelay } from "./app.ts";
+import { Relay } from "./app.ts";
 import { readRelayConfig } from "./config.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -15,13 +15,21 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   const log = jsonLog(systemClock, "info", write);
   try {
     const { host, port } = readRelayConfig(env);
-    const relay = openRelay(systemClock, log);
+    // Nobody can sign in to a relay without the room of keys.
+    const sessions = { namespaceOf: () => undefined };
+    await using relay = new Relay({ clock: systemClock, log, sessions });
     const told = signals();
     const options = { hostname: host, port, onListen: () => undefined };
-    const server = Deno.serve(options, (request) => relay(request));
+    const server = Deno.serve(
+      options,
+      (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
+    );
     log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
+    const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
+    relay.goDown();
     await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);
+    await beating;
     return 0;
   } catch (fault) {
     write(fault instanceof Error ? fault.message : String(fault));
