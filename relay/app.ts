@@ -11,7 +11,7 @@ import { bearerNamespace } from "./secrets.ts";
 import type { Sessions } from "./tunnel/contract.ts";
 import { Registry } from "./tunnel/machines.ts";
 import { Meters } from "./tunnel/meters.ts";
-import { tunnelRoutes } from "./tunnel/routes.ts";
+import { type Accept, tunnelRoutes } from "./tunnel/routes.ts";
 
 const BEAT_MS = 1000;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
@@ -23,6 +23,8 @@ export interface RelayOutside {
   readonly log: Log;
   /** Whose browser sends a request. */
   readonly sessions: Sessions;
+  /** The socket of a request that asks for one. */
+  readonly accept: Accept;
 }
 
 export class Relay implements AsyncDisposable {
@@ -107,6 +109,7 @@ function routesOf(relay: Relay): Route[] {
       sessions: outside.sessions,
       bearerOf: bearerNamespace,
       isFromOurPage: (request) => address.isFromOurPage(request),
+      accept: outside.accept,
       signal: relay.ending,
     }),
   ];

@@ -2,6 +2,7 @@
 
 import { systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
+import { type Ears, lineOn } from "kit/tunnel/line.ts";
 import { Relay } from "./app.ts";
 import { readRelayConfig } from "./config.ts";
 
@@ -17,7 +18,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const { host, port } = readRelayConfig(env);
     // Nobody can sign in to a relay without the room of keys.
     const sessions = { namespaceOf: () => undefined };
-    await using relay = new Relay({ clock: systemClock, log, sessions });
+    await using relay = new Relay({ clock: systemClock, log, sessions, accept });
     const told = signals();
     const options = { hostname: host, port, onListen: () => undefined };
     const server = Deno.serve(
@@ -35,6 +36,11 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     write(fault instanceof Error ? fault.message : String(fault));
     return 2;
   }
+}
+
+function accept(request: Request, ears: Ears) {
+  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  return { response, line: lineOn(socket, ears) };
 }
 
 function signals(): Promise<string> {

@@ -3,7 +3,7 @@
 import type { Contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route } from "kit/route.ts";
-import { type Ears, type Line, lineOn } from "kit/tunnel/line.ts";
+import type { Ears, Line } from "kit/tunnel/line.ts";
 import { z } from "zod";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
@@ -19,8 +19,12 @@ export interface TunnelNeeds {
   bearerOf(request: Request): string | undefined;
   /** Whether a browser vouches that one of our own pages sends this. */
   isFromOurPage(request: Request): boolean;
+  /** Turns a request into a line. */
+  readonly accept: Accept;
   readonly signal: AbortSignal;
 }
+
+export type Accept = (request: Request, ears: Ears) => { response: Response; line: Line };
 
 const THROUGH: readonly Contract[] = [
   contracts.getThrough,
@@ -54,7 +58,7 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
 }
 
 /** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
-function dial({ machines, bearerOf }: TunnelNeeds, request: Request): Response {
+function dial({ machines, bearerOf, accept }: TunnelNeeds, request: Request): Response {
   const namespace = bearerOf(request);
   if (namespace === undefined) throw new Problem("no_relay_secret", {});
   const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
@@ -72,12 +76,7 @@ function dial({ machines, bearerOf }: TunnelNeeds, request: Request): Response {
   const dialled = { namespace, daemon_id: daemon_id.data };
   machines.makeRoom(dialled);
   const link = machines.dialled(dialled);
-  const { response, line } = upgrade(request, link);
+  const { response, line } = accept(request, link);
   link.stand(line);
   return response;
-}
-
-function upgrade(request: Request, ears: Ears): { response: Response; line: Line } {
-  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  return { response, line: lineOn(socket, ears) };
 }
