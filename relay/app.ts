@@ -5,6 +5,7 @@ import { VERSION } from "kit/contract.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Route, route, serve } from "kit/route.ts";
+import { Broken } from "kit/tunnel/stream.ts";
 import { Address } from "./address.ts";
 import { getRelayHealth } from "./contract.ts";
 import { bearerNamespace } from "./secrets.ts";
@@ -84,6 +85,12 @@ export class Relay implements AsyncDisposable {
   /** What happens with time, in every room. */
   beat(): void {
     this.machines.beat(this.outside.clock.now());
+  }
+
+  /** A connection broke under its answer: where a machine or a reader left, that is no fault. */
+  broke(fault: unknown): Response {
+    if (!(fault instanceof Broken)) this.outside.log.error("A connection failed", { fault });
+    return new Response(null, { status: 500 });
   }
 
   /** Takes no new work, ends what is under way, and tells the daemons. */

@@ -20,7 +20,8 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const sessions = { namespaceOf: () => undefined };
     await using relay = new Relay({ clock: systemClock, log, sessions, accept });
     const told = signals();
-    const options = { hostname: host, port, onListen: () => undefined };
+    const onError = (fault: unknown) => relay.broke(fault);
+    const options = { hostname: host, port, onListen: () => undefined, onError };
     const server = Deno.serve(
       options,
       (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
