@@ -3,9 +3,9 @@
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import type { Route } from "kit/route.ts";
-import { Address } from "./address.ts";
+import type { Address } from "./address.ts";
 import { type KeyNeeds, keyRoutes } from "./keys/routes.ts";
-import { Sessions } from "./keys/sessions.ts";
+import type { Sessions } from "./keys/sessions.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { mcpRoutes, type Tokens } from "./mcp/routes.ts";
 import { type ShareNeeds, shareRoutes } from "./share/routes.ts";
@@ -16,6 +16,8 @@ export interface RoomNeeds {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly address: Address;
+  readonly sessions: Sessions;
   /** Without one, remote MCP is off (specification 5). */
   readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
   readonly machines: Machines;
@@ -23,8 +25,6 @@ export interface RoomNeeds {
 }
 
 export class Rooms implements AsyncDisposable {
-  readonly address: Address;
-  readonly sessions: Sessions;
   readonly shares: Shares;
   readonly routes: readonly Route[];
   readonly #needs: RoomNeeds;
@@ -32,14 +32,8 @@ export class Rooms implements AsyncDisposable {
 
   constructor(needs: RoomNeeds) {
     this.#needs = needs;
-    const { clock, ids, machines, paces, oauth } = needs;
-    const address = new Address(oauth?.issuer);
-    const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
-    const sessions = new Sessions({ clock, ids, address, hasMachine });
-    const shares = new Shares(clock, ids);
-    this.address = address;
-    this.sessions = sessions;
-    this.shares = shares;
+    const { clock, ids, machines, paces, oauth, address, sessions } = needs;
+    const shares = this.shares = new Shares(clock, ids);
     this.routes = [
       ...keyRoutes({ ids, address, sessions, machines, paces }),
       ...shareRoutes({ address, machines, shares, sessions, pace: paces.guests }),
@@ -48,12 +42,16 @@ export class Rooms implements AsyncDisposable {
   }
 
   beat(now: number): void {
-    this.sessions.beat(now);
     this.shares.beat(now);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Whoever watches is told that it is over. */
+  goDown(): void {
     this.shares.endAll();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.goDown();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 

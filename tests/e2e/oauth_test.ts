@@ -137,7 +137,8 @@ Deno.test("a foreign client that replays a refresh token has lost its grant [5.r
 Deno.test("a person connects an app, and revokes it, in a real browser [5.relay.consent]", async () => {
   const executablePath = await chromiumPath();
   if (!executablePath) {
-    const line = "skipped: the consent in a real browser (no Chromium; install the package chromium)";
+    const line =
+      "skipped: the consent in a real browser (no Chromium; install the package chromium)";
     Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
     return;
   }
@@ -156,7 +157,8 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.relay.
     await page.goto(c.address.href);
     await page.getByLabel("Relay secret, as your daemon has it").fill(`mesh_sk_${"x".repeat(43)}`);
     await page.getByRole("button", { name: "Allow" }).click();
-    await page.getByRole("alert").filter({ hasText: "No machine with this relay secret" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "No machine with this relay secret" })
+      .waitFor();
     await page.getByLabel("Relay secret, as your daemon has it").fill(relay.secret);
     await page.getByRole("button", { name: "Allow" }).click();
     const tokens = await redeem(c, await callback.called);

@@ -5,6 +5,8 @@ import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { serve } from "kit/route.ts";
+import { Address } from "../../relay/address.ts";
+import { Sessions } from "../../relay/keys/sessions.ts";
 import type { Bearer } from "../../relay/mcp/contract.ts";
 import { Rooms } from "../../relay/rooms.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
@@ -114,7 +116,10 @@ export function house(
   const paces = { register: new TestPace(), login: new TestPace(), guests: new TestPace() };
   const check = (token: string) => tokens.get(token);
   const oauth = issuer === null ? undefined : { issuer, tokens: { check } };
-  const rooms = new Rooms({ clock, ids, log, oauth, machines, paces });
+  const address = new Address(issuer ?? undefined);
+  const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
+  const sessions = new Sessions({ clock, ids, address, hasMachine });
+  const rooms = new Rooms({ clock, ids, log, address, sessions, oauth, machines, paces });
   const base = issuer ?? "http://127.0.0.1:8378";
   const fetch = serve(rooms.routes, {
     admit: () => undefined,
@@ -123,7 +128,7 @@ export function house(
     fault: (fault) => log.error("A route failed", { fault }),
   });
   return {
-    ...{ clock, logged, machines, tokens, paces, rooms, base, fetch },
+    ...{ clock, logged, machines, tokens, paces, sessions, rooms, base, fetch },
     call: client(base, fetch, { authorization: `Bearer ${SECRET}` }),
     /** A request as a program sends it, or a browser with its headers. */
     send: (path: string, init?: RequestInit) => fetch(new Request(`${base}${path}`, init)),

@@ -26,7 +26,7 @@ async function signIn(at: House, secret = SECRET, headers: Record<string, string
 }
 
 const signedIn = (at: House, cookie: string) =>
-  at.rooms.sessions.namespaceOf(new Request(at.base, { headers: { cookie } }));
+  at.sessions.namespaceOf(new Request(at.base, { headers: { cookie } }));
 
 // deno-fmt-ignore
 const BODIES: [why: string, body: string | undefined][] = [
@@ -120,7 +120,7 @@ Deno.test("a session ends after a day, however busy it was", async () => {
   assert.equal(signedIn(at, cookie), NAMESPACE);
   await at.clock.advance(1);
   assert.equal(signedIn(at, cookie), undefined);
-  at.rooms.beat(at.clock.now());
+  at.sessions.beat(at.clock.now());
   assert.equal(signedIn(at, cookie), undefined);
 });
 
@@ -146,7 +146,7 @@ Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
 Deno.test("sessions are bounded in all, and one with a machine is the last to go", async () => {
   await using at = house();
   at.machines.connect(NAMESPACE, "dm-1", () => Promise.resolve(new Response()));
-  const { sessions } = at.rooms;
+  const { sessions } = at;
   const request = new Request(at.base);
   const toPair = (said: string) => said.split(";", 1)[0] ?? "";
   const mine = toPair(sessions.open(NAMESPACE, request));

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";
-import { openRelay } from "../../relay/app.ts";
+import { openRelay } from "./oauth_relay.ts";
 import type { Proxy } from "../../relay/net/bucket.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
 import { namespaceOf } from "../../relay/secrets.ts";

@@ -25,7 +25,11 @@ Deno.test("a public client registers and is told what it may do [4.relay.oauth.r
     redirect_uris: [CALLBACK, "http://127.0.0.1:3000/cb"],
     client_name: "An app",
     token_endpoint_auth_method: "none",
-    grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+    grant_types: [
+      "authorization_code",
+      "refresh_token",
+      "urn:ietf:params:oauth:grant-type:device_code",
+    ],
     response_types: ["code"],
     logo_uri: "https://app.example.net/logo.png",
     jwks_uri: "https://app.example.net/jwks",
@@ -261,7 +265,11 @@ Deno.test("the oldest unused client goes when 4,096 are there, a used one never 
   const insert = (at: number) =>
     w.db.run(
       `insert into oauth_clients values (:id, null, '["${CALLBACK}"]', 'unused', :at, :until)`,
-      { id: `mc_${String(at).padStart(22, "x")}`, at: w.clock.now(), until: w.clock.now() + DAY_MS },
+      {
+        id: `mc_${String(at).padStart(22, "x")}`,
+        at: w.clock.now(),
+        until: w.clock.now() + DAY_MS,
+      },
     );
   w.db.transactNow(() => {
     for (let at = 2; at < 4096; at++) insert(at);

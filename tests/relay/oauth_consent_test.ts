@@ -96,7 +96,9 @@ for (const [what, change, more = ""] of ON_A_PAGE) {
 Deno.test("a parameter that comes twice is refused, and the state that does is not sent back", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  for (const more of [`&scope=${READ}`, "&state=two", "&code_challenge_method=S256", "&foo=1&foo=1"]) {
+  for (
+    const more of [`&scope=${READ}`, "&state=two", "&code_challenge_method=S256", "&foo=1&foo=1"]
+  ) {
     const answer = locationOf(await new Person(w).visit(app.authorizePath() + more));
     assert.equal(refusedIn(answer), "invalid_request", more);
     assert.equal(answer.searchParams.get("state"), more === "&state=two" ? null : "st 1");

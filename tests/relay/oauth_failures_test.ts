@@ -12,8 +12,8 @@ import {
   countOf,
   errorOf,
   hiddenIn,
-  oauthWorld,
   type OAuthWorld,
+  oauthWorld,
   Person,
   SECRET,
   tokensOf,
@@ -140,7 +140,10 @@ Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   using _broken = failing(w.db, "update", "oauth_grants", "statement");
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [503, "temporarily_unavailable"]);
+  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [
+    503,
+    "temporarily_unavailable",
+  ]);
 });
 
 Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.relay.fail-closed]", async () => {
@@ -218,7 +221,10 @@ Deno.test("a token check is a search by two keys, and so is every look-up of a c
   ];
   for (const sql of others) {
     const steps = plan(sql);
-    assert.ok(steps.every((step) => /^SEARCH|USING (COVERING )?INDEX/.test(step)), steps.join("; "));
+    assert.ok(
+      steps.every((step) => /^SEARCH|USING (COVERING )?INDEX/.test(step)),
+      steps.join("; "),
+    );
     assert.ok(!steps.some((step) => step.includes("TEMP B-TREE")), steps.join("; "));
   }
 });

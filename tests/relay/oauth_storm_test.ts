@@ -10,8 +10,8 @@ import {
   BOTH,
   countOf,
   MINUTE_MS,
-  oauthWorld,
   type OAuthWorld,
+  oauthWorld,
   Person,
   READ,
   SECRET,
@@ -137,7 +137,12 @@ class Storm {
     const app = await App.register(this.#w);
     const answer = await new Person(this.#w).allow(app, { scope });
     this.#grants.push({
-      ...{ app, code: answer.searchParams.get("code") ?? "", granted_at: this.#w.clock.now(), scope },
+      ...{
+        app,
+        code: answer.searchParams.get("code") ?? "",
+        granted_at: this.#w.clock.now(),
+        scope,
+      },
       ...{ exchanged: false, ended: false, current: undefined },
       ...{ refresh: new Set(), access: new Map() },
     });

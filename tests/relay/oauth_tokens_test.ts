@@ -166,7 +166,9 @@ Deno.test("a code that comes a second time revokes what was issued for it [5.rel
 });
 
 Deno.test("a spent code is a leak, whoever brings it and with whatever verifier", async () => {
-  for (const change of [{ code_verifier: "w".repeat(43) }, { redirect_uri: "https://x.example/" }]) {
+  for (
+    const change of [{ code_verifier: "w".repeat(43) }, { redirect_uri: "https://x.example/" }]
+  ) {
     using w = oauthWorld();
     const app = await App.register(w), thief = await App.register(w);
     const code = await codeFor(app);
@@ -312,7 +314,10 @@ Deno.test("messaging is added by a new connection [5.relay.scope.reconnect]", as
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect({ scope: READ });
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token, { scope: BOTH })), [400, "invalid_scope"]);
+  assert.deepEqual(await errorOf(await app.refresh(refresh_token, { scope: BOTH })), [
+    400,
+    "invalid_scope",
+  ]);
   assert.equal((await app.connect({ scope: BOTH })).scope, BOTH);
 });
 
