@@ -64,23 +64,29 @@ Deno.test("any IPv4 address is the same mapped into IPv6, and no text makes the 
 
 Deno.test("a range holds its first and last address, and not the ones beside them", () => {
   const range = rangeOf("198.51.100.0/22");
-  for (const [text, within] of [
-    ["198.51.99.255", false],
-    ["198.51.100.0", true],
-    ["198.51.103.255", true],
-    ["198.51.104.0", false],
-    ["::198.51.100.0", false],
-  ] as const) {
+  for (
+    const [text, within] of [
+      ["198.51.99.255", false],
+      ["198.51.100.0", true],
+      ["198.51.103.255", true],
+      ["198.51.104.0", false],
+      ["::198.51.100.0", false],
+    ] as const
+  ) {
     assert.equal(isWithin(mustRead(text), range), within, text);
   }
-  assert.throws(() => rangeOf("198.51.100.0/33"), { message: 'Cannot read the range "198.51.100.0/33"' });
+  assert.throws(() => rangeOf("198.51.100.0/33"), {
+    message: 'Cannot read the range "198.51.100.0/33"',
+  });
   assert.throws(() => rangeOf("here/8"));
 });
 
 Deno.test("the providers' ranges are embedded, each of them", () => {
   assert.equal(LOAD_BALANCER.length, 4);
   assert.equal(CDN.length, 22);
-  for (const text of ["35.191.255.255", "130.211.3.255", "2600:2d00:1:b029::5", "2600:2d00:1:1::1"]) {
+  for (
+    const text of ["35.191.255.255", "130.211.3.255", "2600:2d00:1:b029::5", "2600:2d00:1:1::1"]
+  ) {
     assert.ok(LOAD_BALANCER.some((range) => isWithin(mustRead(text), range)), text);
   }
   for (const text of ["104.27.255.255", "2a06:98c7::1", "131.0.75.255"]) {
@@ -120,7 +126,7 @@ const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined,
 ];
 
 for (const [rule, proxy, socket, headers, bucket] of BUCKETS) {
-  Deno.test(`${proxy.mode}: ${rule} [5.relay.proxy.${proxy.mode}]`, () => {
+  Deno.test(`${proxy.mode}: ${rule} [5.oauth.proxy.cloudlb]`, () => {
     assert.equal(bucketOf(socket, new Headers(headers), proxy), bucket);
   });
 }

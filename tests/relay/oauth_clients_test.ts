@@ -19,13 +19,17 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("a public client registers and is told what it may do [4.relay.oauth.register]", async () => {
+Deno.test("a public client registers and is told what it may do [4.oauth.register] [2.relay.client]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", {
     redirect_uris: [CALLBACK, "http://127.0.0.1:3000/cb"],
     client_name: "An app",
     token_endpoint_auth_method: "none",
-    grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+    grant_types: [
+      "authorization_code",
+      "refresh_token",
+      "urn:ietf:params:oauth:grant-type:device_code",
+    ],
     response_types: ["code"],
     logo_uri: "https://app.example.net/logo.png",
     jwks_uri: "https://app.example.net/jwks",
@@ -91,7 +95,7 @@ const REFUSED: readonly [what: string, body: unknown, status: number, error: str
 ];
 
 for (const [what, body, status, error] of REFUSED) {
-  Deno.test(`registering ${what} is ${error} [5.relay.redirects.exact]`, async () => {
+  Deno.test(`registering ${what} is ${error} [5.oauth.redirects.exact]`, async () => {
     using w = oauthWorld();
     assert.deepEqual(await errorOf(await w.postJson("/oauth/register", body)), [status, error]);
     assert.equal(countOf(w.db, "oauth_clients"), 0);
@@ -146,7 +150,7 @@ const LOOPBACK: readonly [registered: string, asked: string, same: boolean][] = 
 
 for (const [registered, asked, same] of LOOPBACK) {
   const verb = same ? "means" : "does not mean";
-  Deno.test(`${asked} ${verb} ${registered} [4.relay.oauth.loopback]`, () => {
+  Deno.test(`${asked} ${verb} ${registered} [4.oauth.loopback]`, () => {
     assert.equal(mistakeOf(registered), undefined);
     assert.equal(isRegistered(asked, [registered]), same);
   });
@@ -261,7 +265,11 @@ Deno.test("the oldest unused client goes when 4,096 are there, a used one never 
   const insert = (at: number) =>
     w.db.run(
       `insert into oauth_clients values (:id, null, '["${CALLBACK}"]', 'unused', :at, :until)`,
-      { id: `mc_${String(at).padStart(22, "x")}`, at: w.clock.now(), until: w.clock.now() + DAY_MS },
+      {
+        id: `mc_${String(at).padStart(22, "x")}`,
+        at: w.clock.now(),
+        until: w.clock.now() + DAY_MS,
+      },
     );
   w.db.transactNow(() => {
     for (let at = 2; at < 4096; at++) insert(at);

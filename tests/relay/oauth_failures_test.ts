@@ -12,8 +12,8 @@ import {
   countOf,
   errorOf,
   hiddenIn,
-  oauthWorld,
   type OAuthWorld,
+  oauthWorld,
   Person,
   SECRET,
   tokensOf,
@@ -111,7 +111,7 @@ const WRITES: readonly [act: string, on: string, table: string][] = [
 for (const [name, on, table] of WRITES) {
   for (const how of ["statement", "commit"] as const) {
     const place = how === "commit" ? `a commit with ${on} of ${table}` : `${on} of ${table}`;
-    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.relay.fail-closed]`, async () => {
+    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.oauth.fail-closed]`, async () => {
       using w = oauthWorld();
       const person = new Person(w);
       const act = await ACTS[name]?.({ w, person, app: await App.register(w) });
@@ -140,10 +140,13 @@ Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   using _broken = failing(w.db, "update", "oauth_grants", "statement");
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [503, "temporarily_unavailable"]);
+  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [
+    503,
+    "temporarily_unavailable",
+  ]);
 });
 
-Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.relay.fail-closed]", async () => {
+Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -156,7 +159,7 @@ Deno.test("a replay that cannot be recorded issues nothing, and is one the next 
   assert.equal(rows.bearer(w.db, digestOf(second.access_token), w.clock.now()), undefined);
 });
 
-Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.relay.fail-closed]", async () => {
+Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token, refresh_token } = await app.connect();
@@ -218,7 +221,10 @@ Deno.test("a token check is a search by two keys, and so is every look-up of a c
   ];
   for (const sql of others) {
     const steps = plan(sql);
-    assert.ok(steps.every((step) => /^SEARCH|USING (COVERING )?INDEX/.test(step)), steps.join("; "));
+    assert.ok(
+      steps.every((step) => /^SEARCH|USING (COVERING )?INDEX/.test(step)),
+      steps.join("; "),
+    );
     assert.ok(!steps.some((step) => step.includes("TEMP B-TREE")), steps.join("; "));
   }
 });

@@ -47,7 +47,10 @@ function valuesOf(words: readonly string[]): fc.Arbitrary<string> {
     { weight: 5, arbitrary: fc.constantFrom(...words) },
     { weight: 2, arbitrary: fc.string({ maxLength: 40 }) },
     { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 20 }) },
-    { weight: 1, arbitrary: fc.constantFrom("\0", "\ud800", "%", "%ff", "\r\nx: y", "x".repeat(5000)) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom("\0", "\ud800", "%", "%ff", "\r\nx: y", "x".repeat(5000)),
+    },
   );
 }
 
@@ -66,16 +69,28 @@ function requestsOf(words: readonly string[]) {
     query: pairs.map((all) => new URLSearchParams(all).toString()),
     method: fc.constantFrom("GET", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS"),
     type: fc.constantFrom("application/x-www-form-urlencoded", "application/json", "x", undefined),
-    header: fc.constantFrom("authorization", "origin", "cookie", "x-forwarded-for", "sec-fetch-site"),
+    header: fc.constantFrom(
+      "authorization",
+      "origin",
+      "cookie",
+      "x-forwarded-for",
+      "sec-fetch-site",
+    ),
     header_value: fc.oneof(
       fc.string({ unit: PRINTABLE, maxLength: 60 }),
-      fc.constantFrom(`Bearer ${SECRET}`, "null", "mesh=x; mesh=y", "__Host-mesh-consent=%%%", ",,"),
+      fc.constantFrom(
+        `Bearer ${SECRET}`,
+        "null",
+        "mesh=x; mesh=y",
+        "__Host-mesh-consent=%%%",
+        ",,",
+      ),
     ),
     body,
   });
 }
 
-Deno.test("random requests make no fault and leak nothing [5.relay.fuzz]", async () => {
+Deno.test("random requests make no fault and leak nothing [5.oauth.fuzz]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
