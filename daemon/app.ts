@@ -67,6 +67,8 @@ import {
 } from "./wiring.ts";
 import { openLives } from "./wiring_lives.ts";
 import { openRestarts, openSpawns } from "./spawn_wiring.ts";
+import type { Dial, Uplink } from "./uplink.ts";
+import { openUplink } from "./wiring_uplink.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -91,6 +93,8 @@ export interface Outside {
   readonly terminals: Terminals;
   /** Where attachments are kept. */
   readonly files: Files;
+  /** A socket to the relay. */
+  readonly dial: Dial;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -133,6 +137,8 @@ export class Daemon implements AsyncDisposable {
   /** Calls a contract in this very process, as the operator. */
   readonly call: Call;
   readonly numbers: Numbers;
+  /** The tunnel to the relay, where one is configured. */
+  readonly uplink: Uplink | undefined;
   readonly #ending = new AbortController();
   /** Aborts as the daemon goes down. */
   readonly ending = this.#ending.signal;
@@ -177,7 +183,9 @@ export class Daemon implements AsyncDisposable {
     this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
-    this.fetch = serve(routesOf(this), {
+    const routes = routesOf(this);
+    this.uplink = openUplink(this, routes);
+    this.fetch = serve(routes, {
       admit: (request) => {
         this.gate.admit(request);
         if (this.ending.aborted) throw new Problem("shutting_down", {});
@@ -203,6 +211,7 @@ export class Daemon implements AsyncDisposable {
       this.spawns.wakeUp();
     });
     this.attachments.wakeUp();
+    this.uplink?.wakeUp();
   }
 
   /** Beats once a second until the daemon ends. */
@@ -236,6 +245,7 @@ export class Daemon implements AsyncDisposable {
     this.messages.beat(now);
     this.inbox.beat(now);
     this.attachments.beat(now);
+    this.uplink?.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }
@@ -244,6 +254,7 @@ export class Daemon implements AsyncDisposable {
   async goDown(): Promise<void> {
     this.questions.goDown();
     this.ground.db.flush();
+    this.uplink?.close();
     this.#ending.abort();
     this.asks.dismiss();
     this.sockets.endAll();

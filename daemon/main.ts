@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
+import { lineOn } from "kit/tunnel/line.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { Daemon } from "./app.ts";
@@ -61,6 +62,8 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       hooks: agents.hooks,
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
+      dial: (address, headers, ears) =>
+        lineOn(new WebSocket(address, { headers: { ...headers } }), ears),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

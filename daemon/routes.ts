@@ -30,6 +30,7 @@ import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
 import { spawnDoors } from "./spawn_wiring.ts";
+import { CAPABILITIES } from "./uplink.ts";
 
 /** Whatever names its sender, and where to look for that name. */
 interface Spoken {
@@ -186,7 +187,14 @@ async function doVerb(
   }
 }
 
-function health({ ground, outside, identity, started_at }: Daemon): Health {
+const NO_RELAY = {
+  status: "disabled",
+  url: null,
+  last_connected_at: null,
+  last_error: null,
+} as const;
+
+function health({ ground, outside, identity, started_at, uplink }: Daemon): Health {
   return {
     status: "ok",
     version: VERSION,
@@ -195,7 +203,7 @@ function health({ ground, outside, identity, started_at }: Daemon): Health {
     pid: outside.pid,
     peers: peerRows.count(ground.db),
     schema_version: migrations.length,
-    capabilities: { ask_pull_delivery: true },
-    relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+    capabilities: CAPABILITIES,
+    relay: uplink?.report() ?? NO_RELAY,
   };
 }

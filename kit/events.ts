@@ -81,6 +81,7 @@ export const EVENTS = {
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),
   peer_restart_failed: z.object({ ...restart, reason: id }),
+  relay_status: z.object({ status: id, url: id, reason: maybe }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -108,6 +108,8 @@ export const PROBLEMS = {
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
   // The relay (contract 9).
+  not_through_relay:    refusal(403, "{method} {path} is not reached through a relay", "call it on that machine itself", { method: z.string(), path: z.string() }),
+  relay_admin_off:      refusal(403, "{method} {path} goes through a relay only if its daemon says so", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
   no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
   foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
   not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
@@ -124,6 +126,9 @@ export const PROBLEMS = {
   too_many_viewers:     refusal(503, "{viewers} are watching already", "try again when one has left", { viewers: z.number() }),
   unknown_request:      refusal(404, "There is no such request"),
   daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep a reply for you; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
+  relay_disabled:       refusal(503, "No relay is configured, and a share is a link to one", "`mesh setup --relay URL` connects this machine"),
+  relay_unreachable:    refusal(502, "The relay cannot be reached: {reason}", "see `mesh status`", { reason: z.string() }),
+  relay_refused:        refusal(502, "The relay refused: {reason}", "", { reason: z.string() }),
   bad_daemon_answer:    refusal(502, "{daemon_id} answered what makes no sense here", "update its daemon, or this relay", { daemon_id: id }),
 } as const;
 
@@ -173,7 +178,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 
   toResponse(): Response {
     const headers: Record<string, string> = { "cache-control": "no-store" };
-    if (this.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+    if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;
     if (seconds !== undefined) headers["retry-after"] = String(seconds);

@@ -17,6 +17,7 @@ import type { PaneSights } from "../daemon/pane_sights.ts";
 import type { Mortals } from "../daemon/peers/lives/ending.ts";
 import type { Terminals } from "../daemon/panes.ts";
 import { wire } from "../daemon/routes.ts";
+import type { Dial } from "../daemon/uplink.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -77,6 +78,8 @@ export interface WorldOptions {
   readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
   readonly files?: Files;
+  /** A way to a relay; there is none otherwise. */
+  readonly dial?: Dial;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -96,6 +99,12 @@ const noTerminals: Terminals = {
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
   signal: () => false,
+};
+
+/** A network without a relay: whoever dials is told so in the next turn. */
+const nowhere: Dial = (_address, _headers, ears) => {
+  queueMicrotask(() => ears.closed(0, "", "nobody listens there"));
+  return { open: false, buffered: 0, send: () => undefined, close: () => undefined };
 };
 
 export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
@@ -127,6 +136,7 @@ export function world(options: WorldOptions = {}) {
     hooks: options.hooks ?? {},
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
+    dial: options.dial ?? nowhere,
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,
   });

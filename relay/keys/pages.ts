@@ -11,13 +11,13 @@ export function landingPage(session: Session | undefined): Response {
     options,
     html`
       <h1>Reach your agents from anywhere</h1>
-      <p>A daemon on your machine connects to this relay by a secret of its own. With the same secret you
-      see its dashboard here, and let other programs talk to your agents.</p>
+      <p>A daemon on your machine connects to this relay by a secret of its own. With the
+      same secret you see its dashboard here, and let other programs talk to your agents.</p>
       ${session ? signedIn() : loginForm()}
       <h2>No secret yet?</h2>
-      <p>On the machine where your agents run, <code>mesh setup --relay URL</code> draws one and connects.
-      It is kept in that machine's configuration, and nowhere else: this relay knows only its digest, so
-      nobody can send it to you again.</p>
+      <p>On the machine where your agents run, <code>mesh setup --relay URL</code> draws one and
+      connects. It is kept in that machine's configuration, and nowhere else: this relay knows only
+      its digest, so that nobody can send it to you again.</p>
     `,
   );
 }
@@ -29,6 +29,19 @@ export function refusedPage(found: string): Response {
     html`
       <h1>That is no relay secret</h1>
       <p class="bad" role="alert" id="wrong">Found ${found}; a secret is ${SECRET_FORM}.</p>
+      ${loginForm("wrong")}
+    `,
+  );
+}
+
+export function tooOftenPage(seconds: number): Response {
+  const headers = { "retry-after": String(seconds) };
+  return page(
+    { title: "Not signed in", status: 429, headers },
+    html`
+      <h1>Too many tries</h1>
+      <p class="bad" role="alert"
+        id="wrong">Too many came from your address. Try again in ${seconds} s.</p>
       ${loginForm("wrong")}
     `,
   );

@@ -2,13 +2,13 @@
 
 import type { Ids } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
-import { type Caller, rawRoute, readBody, type Route } from "kit/route.ts";
+import { rawRoute, readBody, type Route } from "kit/route.ts";
 import type { Address } from "../address.ts";
 import type { Machines } from "../tunnel/contract.ts";
 import { seeOther } from "../page.ts";
 import { freshSecret, namespaceOf } from "../secrets.ts";
 import * as contracts from "./contract.ts";
-import { landingPage, machinesPage, refusedPage } from "./pages.ts";
+import { landingPage, machinesPage, refusedPage, tooOftenPage } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** A secret has 51 letters; more than this is no form of ours. */
@@ -35,7 +35,10 @@ export function keyRoutes(needs: KeyNeeds): Route[] {
     rawRoute(contracts.registerKey, async (request, { remote }) => {
       address.refuseForeign(request);
       await request.body?.cancel(); // Nothing that a caller says picks a secret.
-      slowDown(paces.register, request, remote);
+      const retry_after_seconds = paces.register.take(request, remote);
+      if (retry_after_seconds !== undefined) {
+        throw new Problem("too_many_requests", { retry_after_seconds });
+      }
       return Response.json({ secret: freshSecret(ids) }, {
         headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
       });
@@ -43,7 +46,8 @@ export function keyRoutes(needs: KeyNeeds): Route[] {
     rawRoute(contracts.showLanding, (request) => landingPage(sessions.of(request))),
     rawRoute(contracts.login, async (request, { remote }) => {
       address.refuseForeign(request);
-      slowDown(paces.login, request, remote);
+      const seconds = paces.login.take(request, remote);
+      if (seconds !== undefined) return tooOftenPage(seconds);
       const secret = (await readForm(request)).get("secret")?.trim() ?? "";
       const namespace = namespaceOf(secret);
       if (namespace === undefined) return refusedPage(whatIs(secret));
@@ -65,12 +69,6 @@ export function keyRoutes(needs: KeyNeeds): Route[] {
 
 export async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await readBody(request, FORM_BYTES_MAX));
-}
-
-function slowDown(pace: Pace, request: Request, remote: Caller["remote"]): void {
-  const retry_after_seconds = pace.take(request, remote);
-  if (retry_after_seconds === undefined) return;
-  throw new Problem("too_many_requests", { retry_after_seconds });
 }
 
 /** What was typed, told without telling it. */

@@ -37,6 +37,8 @@ export class Sessions {
   readonly #needs: SessionsNeeds;
   /** By the cookie's digest; the oldest first. */
   readonly #held = new Map<string, Held>();
+  /** The digests of each namespace; the oldest first. */
+  readonly #own = new Map<string, Set<string>>();
 
   constructor(needs: SessionsNeeds) {
     this.#needs = needs;
@@ -73,37 +75,52 @@ export class Sessions {
     this.close(request);
     this.#makeRoom(namespace);
     const cookie = ids.secret(COOKIE_BYTES);
-    this.#held.set(digestOf(cookie), {
+    const digest = digestOf(cookie);
+    this.#held.set(digest, {
       namespace,
       form_token: ids.secret(COOKIE_BYTES),
       expires_at: clock.now() + SESSION_MS,
     });
+    this.#own.getOrInsertComputed(namespace, () => new Set()).add(digest);
     return this.#toCookie(request, cookie, SESSION_MS / 1000);
   }
 
   /** Signs out, here and nowhere else; the `Set-Cookie` that clears it. */
   close(request: Request): string {
     const cookie = this.#cookieOf(request);
-    if (cookie !== undefined) this.#held.delete(digestOf(cookie));
+    if (cookie !== undefined) this.#drop(digestOf(cookie));
     return this.#toCookie(request, "", 0);
   }
 
   beat(now: number): void {
     for (const [digest, { expires_at }] of this.#held) {
       if (expires_at > now) return; // All live equally long, so that the rest is younger.
-      this.#held.delete(digest);
+      this.#drop(digest);
     }
   }
 
   /** The oldest goes: of this namespace, if it has too many; else of one without a machine. */
   #makeRoom(namespace: string): void {
-    const own = [...this.#held].filter(([, held]) => held.namespace === namespace);
+    const own = this.#own.get(namespace) ?? new Set();
     const [oldest] = own;
-    if (oldest && own.length >= SESSIONS_EACH_MAX) this.#held.delete(oldest[0]);
-    if (this.#held.size < SESSIONS_MAX) return;
-    const idle = [...this.#held].find(([, held]) => !this.#needs.hasMachine(held.namespace));
-    const [gone = ""] = idle ?? [...this.#held.keys()];
-    this.#held.delete(gone);
+    if (oldest !== undefined && own.size >= SESSIONS_EACH_MAX) this.#drop(oldest);
+    if (this.#held.size >= SESSIONS_MAX) this.#drop(this.#leastMissed());
+  }
+
+  #leastMissed(): string {
+    for (const [digest, { namespace }] of this.#held) {
+      if (!this.#needs.hasMachine(namespace)) return digest;
+    }
+    const [oldest = ""] = this.#held.keys();
+    return oldest;
+  }
+
+  #drop(digest: string): void {
+    const namespace = this.#held.get(digest)?.namespace ?? "";
+    this.#held.delete(digest);
+    const own = this.#own.get(namespace);
+    own?.delete(digest);
+    if (own?.size === 0) this.#own.delete(namespace);
   }
 
   #cookieOf(request: Request): string | undefined {

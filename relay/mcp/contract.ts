@@ -31,16 +31,7 @@ export const postMcp = contract({
   id: "relay.mcp.post",
   method: "POST",
   summary: "MCP over Streamable HTTP, stateless and in JSON, for apps that hold a grant",
-  /** From `unknown_peer` on they are told as a tool's error. */
-  fails: [
-    ...door,
-    "too_many_requests",
-    "body_too_large",
-    "unknown_peer",
-    "unknown_request",
-    "daemon_too_old",
-    "bad_daemon_answer",
-  ],
+  fails: [...door, "too_many_requests", "body_too_large", "unknown_request"],
 });
 
 export const getMcp = contract({

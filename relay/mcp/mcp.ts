@@ -5,7 +5,7 @@ import { VERSION } from "kit/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import type { Machines } from "../tunnel/contract.ts";
 import { Bearer } from "./contract.ts";
-import { Daemon } from "./daemon.ts";
+import { Daemon } from "../daemon.ts";
 import { type Refusal, toRefusal, toToolError } from "./refused.ts";
 import type { Tool, Visit } from "./tool.ts";
 import { LOOKING_TOOLS } from "./tools/looking.ts";

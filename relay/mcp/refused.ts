@@ -1,24 +1,9 @@
-/** How a tool refuses: a code, a sentence, and whether the message may have arrived all the same. */
+/** How a tool refuses: a code, a sentence, and whether the message may have arrived. */
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/problem.ts";
+import { Refused } from "../daemon.ts";
 import { isUnreachable } from "../tunnel/contract.ts";
-
-/** A daemon's own refusal. */
-export class Refused extends Error {
-  override readonly name = "Refused";
-  readonly code: string;
-  readonly detail: string;
-  /** Whether the daemon may have taken the request before it failed. */
-  readonly may_have_been_taken: boolean;
-
-  constructor(code: string, detail: string, may_have_been_taken: boolean) {
-    super(`${code}: ${detail}`);
-    this.code = code;
-    this.detail = detail;
-    this.may_have_been_taken = may_have_been_taken;
-  }
-}
 
 /** What a model should do next; of all else the sentence says enough. */
 const ADVICE: Readonly<Record<string, string>> = {

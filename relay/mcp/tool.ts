@@ -6,7 +6,7 @@ import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
 import { invalidRequest } from "kit/problem.ts";
 import type { Machine } from "../tunnel/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
-import type { Daemon } from "./daemon.ts";
+import type { Daemon } from "../daemon.ts";
 
 /** One call of a tool: what its grant can reach. */
 export interface Visit {

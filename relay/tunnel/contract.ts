@@ -1,7 +1,7 @@
 /** The machines behind the relay: what is told of them, and how the other rooms reach them. */
 
 import { z } from "zod";
-import { type Contract, contract, Instant } from "kit/contract.ts";
+import { contract, Instant } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 
 export const DaemonId = z.string().regex(
@@ -87,17 +87,45 @@ export const dialRelay = contract({
 const through = {
   path: "/m/:daemon_id/*",
   who: "operator",
-  params: z.object({ daemon_id: DaemonId }),
   returns: z.unknown(),
   fails: [...UNREACHABLE, "not_signed_in", "foreign_page", "body_too_large"],
 } as const;
 
-export const MACHINE_DOORS: readonly Contract[] = (["GET", "POST", "PATCH", "DELETE"] as const)
-  .map((method) =>
-    contract({
-      ...through,
-      id: `relay.machine_${method.toLowerCase()}`,
-      method,
-      summary: `${method} to one machine, from a page of the relay`,
-    })
-  );
+export const getThrough = contract({
+  ...through,
+  id: "relay.machine_get",
+  method: "GET",
+  summary: "Read from one machine, from a page of the relay",
+});
+
+export const postThrough = contract({
+  ...through,
+  id: "relay.machine_post",
+  method: "POST",
+  summary: "Post to one machine, from a page of the relay",
+});
+
+export const patchThrough = contract({
+  ...through,
+  id: "relay.machine_patch",
+  method: "PATCH",
+  summary: "Change something on one machine, from a page of the relay",
+});
+
+export const deleteThrough = contract({
+  ...through,
+  id: "relay.machine_delete",
+  method: "DELETE",
+  summary: "Delete something on one machine, from a page of the relay",
+});
+
+export const getRelayMetrics = contract({
+  id: "relay.metrics",
+  method: "GET",
+  path: "/metrics",
+  summary: "Numbers for Prometheus: counts, and nobody's name",
+  who: "anyone",
+  token: "open",
+  returns: z.string(),
+  media: "text/plain",
+});

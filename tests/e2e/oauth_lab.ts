@@ -2,7 +2,7 @@
 
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
-import { openRelay } from "../../relay/app.ts";
+import { openRelay } from "../relay/oauth_relay.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
 import { freshSecret, namespaceOf } from "../../relay/secrets.ts";
 

@@ -7,11 +7,11 @@ import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";
 import { Address } from "../../relay/address.ts";
-import { openRelay } from "../../relay/app.ts";
 import type { Proxy } from "../../relay/net/bucket.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
 import { openOAuth } from "../../relay/oauth/oauth.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
+import { openRelay } from "./oauth_relay.ts";
 
 export const ISSUER = "https://relay.example.com";
 export const RESOURCE = `${ISSUER}/mcp`;

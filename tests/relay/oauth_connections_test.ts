@@ -55,7 +55,7 @@ Deno.test("the grants of one secret are listed, and no others [4.oauth.connectio
   assert.match(await (await other.visit(PATH)).text(), /No app is connected/);
 });
 
-Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.oauth.revoke]", async () => {
+Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const ended = await app.connect();

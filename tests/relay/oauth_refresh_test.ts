@@ -166,7 +166,7 @@ Deno.test("refresh works while every daemon is offline [5.oauth.refresh.offline]
   await tokensOf(await app.refresh(refresh_token));
 });
 
-Deno.test("revoking a refresh token ends the grant, at once and for good [4.oauth.revoke] [5.oauth.revoke]", async () => {
+Deno.test("revoking a refresh token ends the grant, at once and for good [4.oauth.revoke] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
-import { openRelay } from "../../relay/app.ts";
+import { Relay } from "../../relay/app.ts";
 import { readRelayConfig } from "../../relay/config.ts";
 import { holdDatabase } from "../../relay/oauth/database.ts";
 import { ISSUER, oauthWorld, RESOURCE } from "./oauth_cast.ts";
@@ -80,9 +80,9 @@ Deno.test("the proxy is direct unless it is said to be a load balancer [5.oauth.
 
 Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.disabled]", async () => {
   const clock = new FakeClock();
-  const relay = openRelay({
+  await using relay = new Relay({
     ...{ clock, ids: countingIds(), log: LOG, proxy: { mode: "direct" }, oauth: undefined },
-    machines: { list: () => [] },
+    accept: () => assert.fail("Nobody dials"),
   });
   for (
     const path of [
@@ -97,12 +97,12 @@ Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.dis
     ]
   ) {
     for (const method of ["GET", "POST"]) {
-      const response = await relay(new Request(`http://127.0.0.1:8378${path}`, { method }));
+      const response = await relay.fetch(new Request(`http://127.0.0.1:8378${path}`, { method }));
       assert.equal(response.status, 404, path);
       assert.equal((await response.json()).error, "oauth_disabled");
     }
   }
-  const health = await relay(new Request("http://127.0.0.1:8378/health"));
+  const health = await relay.fetch(new Request("http://127.0.0.1:8378/health"));
   assert.equal((await health.json()).oauth, "disabled");
 });
 

@@ -29,7 +29,6 @@ export const OAUTH: readonly Requirement[] = [
   ["5.oauth.refresh.reuse",       "relay", "Reusing a consumed refresh token ends the grant and all its access tokens"],
   ["5.oauth.code-reused",         "relay", "A second use of a code revokes what was issued for it"],
   ["5.oauth.identity",            "relay", "Refresh preserves the asker's identity; a new grant has a different one"],
-  ["5.oauth.revoke",              "relay", "Revocation rejects later requests"],
   ["5.oauth.hashes",              "relay", "Only hashes of credentials are persisted, and no log line has one"],
   ["5.oauth.fail-closed",         "relay", "Grants and rotation commit before credentials are returned, and failures of the database fail closed"],
   ["5.oauth.no-store",            "relay", "OAuth errors and token responses are not cacheable"],

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Name } from "kit/contract.ts";
 import { LOOKS } from "kit/mcp/listing.ts";
 import { READ } from "../contract.ts";
-import type { Peer } from "../daemon.ts";
+import { isAgent, type Peer } from "../../daemon.ts";
 import { daemon_id, type Tool, tool } from "../tool.ts";
 
 const maybe = z.string().nullable();
@@ -75,13 +75,6 @@ const agents = tool({
 });
 
 export const LOOKING_TOOLS: readonly Tool[] = [machines, agents];
-
-const ROLES = ["agent", "orchestrator"];
-
-/** Whether a peer is one that these tools may write to at all: no human, and no service. */
-export function isAgent({ role }: Pick<Peer, "role">): boolean {
-  return ROLES.includes(role ?? "agent");
-}
 
 function toCard(peer: Peer): AgentCard[] {
   const { peer_id, display_name, status } = peer;

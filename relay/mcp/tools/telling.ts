@@ -3,11 +3,8 @@
 import { z } from "zod";
 import { Shown } from "kit/contract.ts";
 import { SAYS } from "kit/mcp/listing.ts";
-import { Problem } from "kit/problem.ts";
 import { WRITE } from "../contract.ts";
-import type { Daemon } from "../daemon.ts";
 import { daemon_id, peer_id, type Tool, tool } from "../tool.ts";
-import { isAgent } from "./looking.ts";
 
 export const MESSAGE_BYTES_MAX = 64_000;
 const utf8 = new TextEncoder();
@@ -37,12 +34,8 @@ const ask = tool({
     status: z.literal("pending"),
   }),
   async run({ daemon_id, peer_id, message }, visit) {
-    const daemon = visit.daemon(daemon_id);
-    const looking = daemon.mustBePeer(peer_id);
-    looking.catch(() => undefined); // What is wrong with the daemon itself is told first.
-    await mustPull(daemon, daemon_id);
-    mustBeAgent(await looking);
-    const { correlation_id: request_id } = await daemon.ask(peer_id, message);
+    const asked = await visit.daemon(daemon_id).ask(peer_id, message);
+    const request_id = asked.correlation_id;
     return {
       text: `Asked ${peer_id} on ${daemon_id}: request ${request_id} is pending. ` +
         "Fetch the reply with get_reply.",
@@ -71,12 +64,8 @@ const send = tool({
     queued: z.boolean().describe("It waits on that machine"),
   }),
   async run({ daemon_id, peer_id, message }, visit) {
-    const daemon = visit.daemon(daemon_id);
-    mustBeAgent(await daemon.mustBePeer(peer_id));
-    const { delivery_id, delivery_state, delivered, queued } = await daemon.notify(
-      peer_id,
-      message,
-    );
+    const told = await visit.daemon(daemon_id).notify(peer_id, message);
+    const { delivery_id, delivery_state, delivered, queued } = told;
     return {
       text: `${delivery_id} to ${peer_id} on ${daemon_id}: ${delivery_state}.`,
       data: { daemon_id, peer_id, delivery_id, delivery_state, delivered, queued },
@@ -85,14 +74,3 @@ const send = tool({
 });
 
 export const TELLING_TOOLS: readonly Tool[] = [ask, send];
-
-/** An older daemon would push the reply to nobody: it gets no task (rule 8). */
-async function mustPull(daemon: Daemon, daemon_id: string): Promise<void> {
-  const { version, capabilities } = await daemon.health();
-  if (!capabilities.ask_pull_delivery) throw new Problem("daemon_too_old", { daemon_id, version });
-}
-
-/** Neither the human nor a service is in discovery, so neither is a target. */
-function mustBeAgent(peer: Parameters<typeof isAgent>[0] & { peer_id: string }): void {
-  if (!isAgent(peer)) throw new Problem("unknown_peer", { peer: peer.peer_id });
-}

@@ -1,13 +1,14 @@
-/** What the tools ask of a daemon through the tunnel, and how its refusals come back. */
+/** What apps and guests ask of a daemon through the tunnel, and how its refusals come back. */
 
 import { z } from "zod";
 import { Problem } from "kit/problem.ts";
-import { askDaemon } from "../machines.ts";
-import type { Machines } from "../tunnel/contract.ts";
-import { Refused } from "./refused.ts";
+import { tryJson } from "kit/text.ts";
+import type { Machines } from "./tunnel/contract.ts";
 
 /** How long a daemon may take for what it has at hand. */
-const ANSWER_MS_MAX = 10_000;
+export const ANSWER_MS_MAX = 10_000;
+/** What one answer may take of our memory: a list of some thousand peers, or of asks. */
+const ANSWER_BYTES_MAX = 8_388_608;
 
 /** A daemon's answers, as far as they matter here: an older or newer one may say more, or less. */
 const maybe = z.string().nullish();
@@ -59,7 +60,14 @@ const Pending = z.object({
 });
 const RefusedBody = z.object({ error: z.string(), detail: z.string().default("") });
 
-/** Who asks which daemon, and for how long it cares. */
+const ROLES = ["agent", "orchestrator"];
+
+/** Whether strangers may write to it at all: to no human, and to no service. */
+export function isAgent({ role }: Pick<Peer, "role">): boolean {
+  return ROLES.includes(role ?? "agent");
+}
+
+/** Who asks which daemon: that one and no other (specification 4, rule 2). */
 export interface Way {
   readonly machines: Machines;
   readonly namespace: string;
@@ -70,9 +78,29 @@ export interface Way {
 }
 
 /** Errors by which a daemon says that it took nothing, though it is at fault itself. */
-const TOOK_NOTHING = ["storage_failed", "shutting_down", "router_unavailable", "no_human"];
+const TOOK_NOTHING = ["storage_failed", "shutting_down"];
 
-interface Request<S extends z.ZodType> {
+/** A daemon's own refusal. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+
+  constructor(status: number, { error, detail }: { error: string; detail: string }) {
+    super(`${error}: ${detail}`);
+    this.status = status;
+    this.code = error;
+    this.detail = detail;
+  }
+
+  /** Whether the daemon may have taken the request before it failed. */
+  get may_have_been_taken(): boolean {
+    return this.status >= 500 && !TOOK_NOTHING.includes(this.code);
+  }
+}
+
+interface Asking<S extends z.ZodType> {
   readonly method: "GET" | "POST";
   readonly path: `/${string}`;
   readonly answers: S;
@@ -106,15 +134,34 @@ export class Daemon {
     return peer;
   }
 
-  /** A task, whose reply is kept until it is fetched. */
-  ask(peer_id: string, text: string) {
-    const json = { ...this.#message(peer_id, text), reply_delivery: "pull" };
-    return this.#ask({ method: "POST", path: "/ask", json, answers: Asked });
+  /** The same, if it is an agent: nobody else is in discovery, so that nobody else is a target. */
+  async mustBeAgent(peer_id: string): Promise<Peer> {
+    const peer = await this.mustBePeer(peer_id);
+    if (!isAgent(peer)) throw new Problem("unknown_peer", { peer: peer_id });
+    return peer;
   }
 
-  notify(peer_id: string, text: string) {
+  /**
+   * A task, whose reply is kept until it is fetched. A daemon that would push the reply to nobody
+   * is too old, and gets none (rule 8).
+   */
+  async ask(peer_id: string, text: string) {
+    const looking = this.mustBeAgent(peer_id);
+    looking.catch(() => undefined); // What is wrong with the daemon itself is told first.
+    const { version, capabilities } = await this.health();
+    const { daemon_id } = this.#way;
+    if (!capabilities.ask_pull_delivery) {
+      throw new Problem("daemon_too_old", { daemon_id, version });
+    }
+    await looking;
+    const json = { ...this.#message(peer_id, text), reply_delivery: "pull" };
+    return await this.#ask({ method: "POST", path: "/ask", json, answers: Asked });
+  }
+
+  async notify(peer_id: string, text: string) {
+    await this.mustBeAgent(peer_id);
     const json = this.#message(peer_id, text);
-    return this.#ask({ method: "POST", path: "/notify", json, answers: Notified });
+    return await this.#ask({ method: "POST", path: "/notify", json, answers: Notified });
   }
 
   wait(request_id: string, seconds: number) {
@@ -140,19 +187,29 @@ export class Daemon {
     return { from_peer: this.#way.asker, to_peer, text };
   }
 
-  async #ask<S extends z.ZodType>(request: Request<S>): Promise<z.output<S>> {
-    const { answers, timeout_ms = ANSWER_MS_MAX, ...asked } = request;
-    const { machines, namespace, daemon_id, signal } = this.#way;
-    const at = { namespace, daemon_id };
-    const { status, json } = await askDaemon(machines, at, { ...asked, signal, timeout_ms });
+  async #ask<S extends z.ZodType>(asking: Asking<S>): Promise<z.output<S>> {
+    const { answers, timeout_ms = ANSWER_MS_MAX, ...asked } = asking;
+    const { status, json } = await this.#exchange({ ...asked, timeout_ms });
     const refused = RefusedBody.safeParse(json);
-    if (status >= 400 && refused.success) {
-      const { error, detail } = refused.data;
-      throw new Refused(error, detail, status >= 500 && !TOOK_NOTHING.includes(error));
-    }
+    if (status >= 400 && refused.success) throw new Refused(status, refused.data);
     const read = answers.safeParse(json);
     if (status === 200 && read.success) return read.data;
-    throw new Problem("bad_daemon_answer", { daemon_id });
+    throw new Problem("bad_daemon_answer", { daemon_id: this.#way.daemon_id });
+  }
+
+  async #exchange({ json, ...request }: Omit<Asking<z.ZodType>, "answers">) {
+    const { machines, namespace, daemon_id, signal } = this.#way;
+    const response = await machines.request(namespace, daemon_id, {
+      timeout_ms: ANSWER_MS_MAX,
+      ...request,
+      signal,
+      ...(json !== undefined && {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(json),
+      }),
+    });
+    const text = await readAtMost(response, ANSWER_BYTES_MAX);
+    return { status: response.status, json: text === undefined ? undefined : tryJson(text) };
   }
 }
 
@@ -160,4 +217,16 @@ export class Daemon {
 function segment(id: string, unknown: () => Problem): string {
   if (/^\.{1,2}$/.test(id)) throw unknown();
   return encodeURIComponent(id);
+}
+
+/** The whole body; undefined for one that is longer. */
+async function readAtMost(response: Response, bytes_max: number): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = "", bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }

@@ -1,0 +1,42 @@
+/** How the tunnel to the relay is opened: the daemon's own routes, behind the tunnel's own door. */
+
+import { VERSION } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
+import { type Route, serve } from "kit/route.ts";
+import type { RequestHead } from "kit/tunnel/frames.ts";
+import type { Daemon } from "./app.ts";
+import { CAPABILITIES, Uplink } from "./uplink.ts";
+import { answerThrough, type Inside } from "./uplink_answers.ts";
+import { admitThrough } from "./uplink_routes.ts";
+
+/** Undefined when no relay is configured: then nothing is dialled. */
+export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
+  const { config, ground, identity, outside } = house;
+  const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
+  if (!enabled || !url || !secret) return undefined;
+  const inside: Inside = {
+    browser: through(house, routes, "browser"),
+    program: through(house, routes, "program"),
+  };
+  const { daemon_id } = identity;
+  const hello = { machine: outside.machine, version: VERSION, capabilities: CAPABILITIES };
+  return new Uplink(ground, { url, secret, daemon_id, hello }, {
+    dial: outside.dial,
+    asked: (trunk, asked) => void answerThrough({ inside, log: ground.log }, trunk, asked),
+  });
+}
+
+/** Host and Origin are the relay's to look at: what comes through has neither. */
+function through(house: Daemon, routes: readonly Route[], door: RequestHead["door"]) {
+  const { db, log } = house.ground;
+  const allow_admin = house.config["relay.allow_admin"];
+  return serve(routes, {
+    admit: () => {
+      if (house.ending.aborted) throw new Problem("shutting_down", {});
+    },
+    authorize: (_request, contract) => admitThrough({ contract, door, allow_admin }),
+    durable: () => db.durable(),
+    memory: house.idempotency,
+    fault: (fault) => log.error("A route failed", { fault }),
+  });
+}
