@@ -2,6 +2,7 @@
 
 import { CONTRACT_1 } from "./spec/contract_1.ts";
 import { CONTRACT_3 } from "./spec/contract_3.ts";
+import { OAUTH } from "./spec/oauth.ts";
 import { RELAY_ROOMS } from "./spec/relay_rooms.ts";
 import type { Requirement } from "./spec/requirement.ts";
 import { SECTION_2 } from "./spec/section_2.ts";
@@ -20,5 +21,6 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...SECTION_8,
   ...CONTRACT_1,
   ...CONTRACT_3,
+  ...OAUTH,
   ...RELAY_ROOMS,
 ];

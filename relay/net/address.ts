@@ -1,6 +1,6 @@
 /** Internet addresses as numbers: read strictly, compared by prefix. */
 
-/** An address of 32 or 128 bits. What is mapped into IPv6 is the IPv4 address that it stands for. */
+/** An address of 32 or 128 bits. What is mapped into IPv6 is the IPv4 address it stands for. */
 export interface Address {
   readonly bits: 32 | 128;
   readonly value: bigint;

@@ -1,6 +1,6 @@
 /**
- * Which bucket of the rate limits a request falls into: a pure function of socket and headers. It is
- * about limits only; no address authenticates anyone (specification 5).
+ * Which bucket of the rate limits a request falls into: a pure function of socket and headers. No
+ * address authenticates anyone (specification 5).
  */
 
 import { type Address, addressOf, isSame, isWithin, type Range } from "./address.ts";
@@ -29,7 +29,7 @@ function visitorOf(peer: Address, headers: Headers, proxy: Proxy): Address {
   return visitor && isIn(source, CDN) ? visitor : source;
 }
 
-/** The load balancer appends two entries, who connected and itself; what comes before is hearsay. */
+/** The load balancer appends two entries, who connected and itself; what is before is hearsay. */
 function sourceOf(headers: Headers, forwarding: Address): Address | undefined {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").slice(-2);
   const [source, last] = entries.map((entry) => addressOf(entry.trim()));

@@ -1,4 +1,4 @@
-/** The lives of a client, a grant, its code and its refresh tokens. Specification, sections 5 and 8. */
+/** The lives of a client, a grant, its code and its refresh tokens (specification 5 and 8). */
 
 import { type EventOf, machine, type StateOf } from "kit/machine.ts";
 

@@ -1,4 +1,4 @@
-/** Every refusal of the authorization server, in one table, and its one translation to RFC shape. */
+/** Every refusal of the authorization server in one table, and its one translation to RFC shape. */
 
 import type { Log } from "kit/log.ts";
 import { isProblem } from "kit/problem.ts";

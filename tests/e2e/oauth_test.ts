@@ -99,7 +99,7 @@ async function consentByHttp(relay: RealRelay, address: URL): Promise<URL> {
 
 const invalidGrant = { name: "ResponseBodyError", error: "invalid_grant" };
 
-Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.relay.oauth.foreign]", async () => {
+Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.oauth.foreign]", async () => {
   await using relay = new RealRelay();
   const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
   const first = await redeem(c, await consentByHttp(relay, c.address));
@@ -125,7 +125,7 @@ Deno.test("a foreign client discovers, registers, connects, refreshes, narrows a
   assert.ok(relay.logged.every((line) => !line.includes("mesh_")));
 });
 
-Deno.test("a foreign client that replays a refresh token has lost its grant [5.relay.refresh.reuse]", async () => {
+Deno.test("a foreign client that replays a refresh token has lost its grant [5.oauth.refresh.reuse]", async () => {
   await using relay = new RealRelay();
   const c = await connecting(relay, "http://localhost:49152/callback");
   const first = await redeem(c, await consentByHttp(relay, c.address));
@@ -134,7 +134,7 @@ Deno.test("a foreign client that replays a refresh token has lost its grant [5.r
   await assert.rejects(refresh(c, second.refresh_token ?? ""), invalidGrant);
 });
 
-Deno.test("a person connects an app, and revokes it, in a real browser [5.relay.consent]", async () => {
+Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.consent]", async () => {
   const executablePath = await chromiumPath();
   if (!executablePath) {
     const line =

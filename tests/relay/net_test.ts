@@ -126,7 +126,7 @@ const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined,
 ];
 
 for (const [rule, proxy, socket, headers, bucket] of BUCKETS) {
-  Deno.test(`${proxy.mode}: ${rule} [5.relay.proxy.${proxy.mode}]`, () => {
+  Deno.test(`${proxy.mode}: ${rule} [5.oauth.proxy.cloudlb]`, () => {
     assert.equal(bucketOf(socket, new Headers(headers), proxy), bucket);
   });
 }

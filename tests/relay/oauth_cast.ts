@@ -6,10 +6,12 @@ import { z } from "zod";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";
-import { openRelay } from "./oauth_relay.ts";
+import { Address } from "../../relay/address.ts";
 import type { Proxy } from "../../relay/net/bucket.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
+import { openOAuth } from "../../relay/oauth/oauth.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
+import { openRelay } from "./oauth_relay.ts";
 
 export const ISSUER = "https://relay.example.com";
 export const RESOURCE = `${ISSUER}/mcp`;
@@ -50,7 +52,7 @@ export interface OAuthWorldOptions {
 
 export type OAuthWorld = ReturnType<typeof oauthWorld>;
 
-/** Where requests come from, unless a test says so: an address for each, so that none is limited. */
+/** Where requests come from, unless a test says so: each from elsewhere, so none is limited. */
 let visitors = 0;
 
 export function oauthWorld(options: OAuthWorldOptions = {}) {
@@ -265,6 +267,16 @@ export function locationOf(response: Response): URL {
 export function refusedIn(answer: URL): string | null {
   assert.equal(answer.searchParams.get("code"), null);
   return answer.searchParams.get("error");
+}
+
+/** What stands before `/mcp`, on the database of a world. */
+export function tokensIn(w: OAuthWorld) {
+  const sessions = { of: () => undefined, refuseForged: () => undefined };
+  return openOAuth({
+    ...{ issuer: w.issuer, db: w.db, clock: w.clock, ids: w.ids, log: w.log, sessions },
+    ...{ address: new Address(w.issuer), machines: { list: () => [] } },
+    registrations: { take: () => undefined },
+  }).tokens;
 }
 
 /** Counts the rows of the relay's tables. */

@@ -19,7 +19,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("a public client registers and is told what it may do [4.relay.oauth.register]", async () => {
+Deno.test("a public client registers and is told what it may do [4.oauth.register] [2.relay.client]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", {
     redirect_uris: [CALLBACK, "http://127.0.0.1:3000/cb"],
@@ -95,7 +95,7 @@ const REFUSED: readonly [what: string, body: unknown, status: number, error: str
 ];
 
 for (const [what, body, status, error] of REFUSED) {
-  Deno.test(`registering ${what} is ${error} [5.relay.redirects.exact]`, async () => {
+  Deno.test(`registering ${what} is ${error} [5.oauth.redirects.exact]`, async () => {
     using w = oauthWorld();
     assert.deepEqual(await errorOf(await w.postJson("/oauth/register", body)), [status, error]);
     assert.equal(countOf(w.db, "oauth_clients"), 0);
@@ -150,7 +150,7 @@ const LOOPBACK: readonly [registered: string, asked: string, same: boolean][] = 
 
 for (const [registered, asked, same] of LOOPBACK) {
   const verb = same ? "means" : "does not mean";
-  Deno.test(`${asked} ${verb} ${registered} [4.relay.oauth.loopback]`, () => {
+  Deno.test(`${asked} ${verb} ${registered} [4.oauth.loopback]`, () => {
     assert.equal(mistakeOf(registered), undefined);
     assert.equal(isRegistered(asked, [registered]), same);
   });

@@ -21,7 +21,7 @@ function grantsIn(text: string): string[] {
   return [...text.matchAll(/name="grant_id" value="(mg_[^"]+)"/g)].map(([, id = ""]) => id);
 }
 
-Deno.test("whoever is not signed in sees nothing and ends nothing [4.relay.oauth.connections]", async () => {
+Deno.test("whoever is not signed in sees nothing and ends nothing [4.oauth.connections]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -39,7 +39,7 @@ Deno.test("whoever is not signed in sees nothing and ends nothing [4.relay.oauth
   await tokensOf(await app.refresh(refresh_token));
 });
 
-Deno.test("the grants of one secret are listed, and no others [4.relay.oauth.connections]", async () => {
+Deno.test("the grants of one secret are listed, and no others [4.oauth.connections]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect({ scope: BOTH });
@@ -55,7 +55,7 @@ Deno.test("the grants of one secret are listed, and no others [4.relay.oauth.con
   assert.match(await (await other.visit(PATH)).text(), /No app is connected/);
 });
 
-Deno.test("revoking ends a grant with all its tokens [4.relay.oauth.connections] [5.relay.revoke]", async () => {
+Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const ended = await app.connect();
@@ -93,7 +93,7 @@ Deno.test("a grant of another secret cannot be ended", async () => {
   assert.equal(countOf(w.db, "oauth_grants", "state = 'revoked'"), 0);
 });
 
-Deno.test("only a form of the very session ends a grant [c9.relay.pages]", async () => {
+Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();

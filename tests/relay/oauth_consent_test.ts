@@ -26,30 +26,30 @@ type Change = Record<string, string | undefined>;
 
 /** Refusals that may go to the app: it is known, and so is where it lives. */
 // deno-fmt-ignore
-const TO_THE_APP: readonly [what: string, change: Change, error: string, cite: string][] = [
-  ["no response_type",            { response_type: undefined },            "invalid_request",           "4.relay.oauth.authorize"],
-  ["a token at once",             { response_type: "token" },              "unsupported_response_type", "4.relay.oauth.authorize"],
-  ["a code and a token",          { response_type: "code token" },         "unsupported_response_type", "4.relay.oauth.authorize"],
-  ["an answer in the fragment",   { response_mode: "fragment" },           "invalid_request",           "4.relay.oauth.authorize"],
-  ["no code_challenge",           { code_challenge: undefined },           "invalid_request",           "4.relay.oauth.authorize"],
-  ["an empty code_challenge",     { code_challenge: "" },                  "invalid_request",           "4.relay.oauth.authorize"],
-  ["a plain challenge",           { code_challenge_method: "plain" },      "invalid_request",           "4.relay.oauth.authorize"],
-  ["a challenge of no method",    { code_challenge_method: undefined },    "invalid_request",           "4.relay.oauth.authorize"],
-  ["the method in small letters", { code_challenge_method: "s256" },       "invalid_request",           "4.relay.oauth.authorize"],
-  ["a challenge too short",       { code_challenge: "x".repeat(42) },      "invalid_request",           "4.relay.oauth.authorize"],
-  ["a challenge with padding",    { code_challenge: `${"x".repeat(43)}=` }, "invalid_request",          "4.relay.oauth.authorize"],
-  ["no resource",                 { resource: undefined },                 "invalid_target",            "4.relay.oauth.resource-parameter"],
-  ["the resource of another",     { resource: "https://other.example.com/mcp" }, "invalid_target",      "4.relay.oauth.resource-parameter"],
-  ["the issuer as the resource",  { resource: ISSUER },                    "invalid_target",            "4.relay.oauth.resource-parameter"],
-  ["the resource with a slash",   { resource: `${ISSUER}/mcp/` },          "invalid_target",            "4.relay.oauth.resource-parameter"],
-  ["messaging without reading",   { scope: "agents:write" },               "invalid_scope",             "5.relay.scope.read-required"],
-  ["a scope that is not there",   { scope: `${READ} admin` },              "invalid_scope",             "5.relay.scope.read-required"],
-  ["a scope of blanks",           { scope: "  " },                         "invalid_scope",             "5.relay.scope.read-required"],
-  ["a scope in capitals",         { scope: "AGENTS:READ" },                "invalid_scope",             "5.relay.scope.read-required"],
+const TO_THE_APP: readonly [what: string, change: Change, error: string][] = [
+  ["no response_type",            { response_type: undefined },            "invalid_request"],
+  ["a token at once",             { response_type: "token" },              "unsupported_response_type"],
+  ["a code and a token",          { response_type: "code token" },         "unsupported_response_type"],
+  ["an answer in the fragment",   { response_mode: "fragment" },           "invalid_request"],
+  ["no code_challenge",           { code_challenge: undefined },           "invalid_request"],
+  ["an empty code_challenge",     { code_challenge: "" },                  "invalid_request"],
+  ["a plain challenge",           { code_challenge_method: "plain" },      "invalid_request"],
+  ["a challenge of no method",    { code_challenge_method: undefined },    "invalid_request"],
+  ["the method in small letters", { code_challenge_method: "s256" },       "invalid_request"],
+  ["a challenge too short",       { code_challenge: "x".repeat(42) },      "invalid_request"],
+  ["a challenge with padding",    { code_challenge: `${"x".repeat(43)}=` }, "invalid_request"],
+  ["no resource",                 { resource: undefined },                 "invalid_target"],
+  ["the resource of another",     { resource: "https://other.example.com/mcp" }, "invalid_target"],
+  ["the issuer as the resource",  { resource: ISSUER },                    "invalid_target"],
+  ["the resource with a slash",   { resource: `${ISSUER}/mcp/` },          "invalid_target"],
+  ["messaging without reading",   { scope: "agents:write" },               "invalid_scope"],
+  ["a scope that is not there",   { scope: `${READ} admin` },              "invalid_scope"],
+  ["a scope of blanks",           { scope: "  " },                         "invalid_scope"],
+  ["a scope in capitals",         { scope: "AGENTS:READ" },                "invalid_scope"],
 ];
 
-for (const [what, change, error, cite] of TO_THE_APP) {
-  Deno.test(`an app that asks for ${what} is told ${error} [${cite}]`, async () => {
+for (const [what, change, error] of TO_THE_APP) {
+  Deno.test(`an app that asks for ${what} is told ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const response = await new Person(w).visit(app.authorizePath(change));
@@ -81,7 +81,7 @@ const ON_A_PAGE: readonly [what: string, change: Change, more?: string][] = [
 ];
 
 for (const [what, change, more = ""] of ON_A_PAGE) {
-  Deno.test(`${what} is told on a page and redirected nowhere [5.relay.redirects.verified]`, async () => {
+  Deno.test(`${what} is told on a page and redirected nowhere [5.oauth.redirects.verified]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const response = await new Person(w).visit(app.authorizePath(change) + more);
@@ -120,7 +120,7 @@ Deno.test("what a redirect URI has for a query is kept", async () => {
   assert.ok(answer.href.startsWith(`${CALLBACK}?tenant=a%20b&x&code=`), answer.href);
 });
 
-Deno.test("an answer carries code, state and iss, and a loopback one any port [4.relay.oauth.iss]", async () => {
+Deno.test("an answer carries code, state and iss, and a loopback one any port [4.oauth.iss]", async () => {
   using w = oauthWorld();
   const app = await App.register(w, "http://127.0.0.1:3000/callback/x1");
   const redirect_uri = "http://127.0.0.1:49999/callback/x1";
@@ -132,7 +132,7 @@ Deno.test("an answer carries code, state and iss, and a loopback one any port [4
   await tokensOf(await app.redeem(answer.searchParams.get("code") ?? "", { redirect_uri }));
 });
 
-Deno.test("the consent page is whole without a script, and names the app by what it claims [5.relay.consent]", async () => {
+Deno.test("the consent page is whole without a script, and names the app by what it claims [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", {
     redirect_uris: [CALLBACK],
@@ -149,7 +149,7 @@ Deno.test("the consent page is whole without a script, and names the app by what
   assert.match(text, /ask agents to work/);
 });
 
-Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to redirect [c9.relay.pages]", async () => {
+Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to redirect [c9.oauth.pages]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -169,7 +169,7 @@ Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to re
   }
 });
 
-Deno.test("the browser's cookie is for this host alone, and no script reads it [5.relay.consent.bound]", async () => {
+Deno.test("the browser's cookie is for this host alone, and no script reads it [5.oauth.consent.bound]", async () => {
   using secure = oauthWorld();
   const app = await App.register(secure);
   const page = await new Person(secure).visit(app.authorizePath());
@@ -185,7 +185,7 @@ Deno.test("the browser's cookie is for this host alone, and no script reads it [
   );
 });
 
-Deno.test("denying needs no secret and tells the app [5.relay.consent]", async () => {
+Deno.test("denying needs no secret and tells the app [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -206,7 +206,7 @@ const FORGED: readonly [what: string, headers: Record<string, string>][] = [
 ];
 
 for (const [what, headers] of FORGED) {
-  Deno.test(`${what} allows nothing [5.relay.consent.bound]`, async () => {
+  Deno.test(`${what} allows nothing [5.oauth.consent.bound]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const person = new Person(w);
@@ -219,7 +219,7 @@ for (const [what, headers] of FORGED) {
   });
 }
 
-Deno.test("a form works in the browser that it was shown in, and in no other [5.relay.consent.bound]", async () => {
+Deno.test("a form works in the browser that it was shown in, and in no other [5.oauth.consent.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const attacker = new Person(w), victim = new Person(w), fresh = new Person(w);
@@ -245,7 +245,7 @@ Deno.test("two forms in one browser work side by side", async () => {
   }
 });
 
-Deno.test("a form allows one grant [5.relay.consent.bound]", async () => {
+Deno.test("a form allows one grant [5.oauth.consent.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -319,7 +319,7 @@ Deno.test("a client or redirect that is gone by now gets no code", async () => {
 const NO_SECRETS = ["", " ", "mesh_sk_", `mesh_sk_${"a".repeat(42)}`, `${SECRET}a`, "password", `mesh_sk_${"ä".repeat(43)}`];
 
 for (const secret of NO_SECRETS) {
-  Deno.test(`"${secret}" is no relay secret, and may be entered again [5.relay.secret.namespace]`, async () => {
+  Deno.test(`"${secret}" is no relay secret, and may be entered again [5.oauth.secret.namespace]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const person = new Person(w);
@@ -334,7 +334,7 @@ for (const secret of NO_SECRETS) {
   });
 }
 
-Deno.test("the first authorization needs a daemon of that secret online [5.relay.first-online]", async () => {
+Deno.test("the first authorization needs a daemon of that secret online [5.oauth.first-online]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -352,7 +352,7 @@ Deno.test("the first authorization needs a daemon of that secret online [5.relay
   assert.match((await new Person(w).allow(app)).search, /code=/);
 });
 
-Deno.test("a grant that was never exchanged proves no secret [5.relay.first-online]", async () => {
+Deno.test("a grant that was never exchanged proves no secret [5.oauth.first-online]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await new Person(w).allow(app);
@@ -361,7 +361,7 @@ Deno.test("a grant that was never exchanged proves no secret [5.relay.first-onli
   assert.equal((await person.decide(await person.formFor(app), "allow", SECRET)).status, 403);
 });
 
-Deno.test("a browser that is signed in needs no secret again [5.relay.consent]", async () => {
+Deno.test("a browser that is signed in needs no secret again [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -382,7 +382,7 @@ Deno.test("a browser that is not signed in cannot leave the secret out", async (
   assert.equal(countOf(w.db, "oauth_grants"), 0);
 });
 
-Deno.test("a scope that is left out is read-only [5.relay.scope.default]", async () => {
+Deno.test("a scope that is left out is read-only [5.oauth.scope.default]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const text = await (await new Person(w).visit(app.authorizePath({ scope: undefined }))).text();

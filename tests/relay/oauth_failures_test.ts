@@ -111,7 +111,7 @@ const WRITES: readonly [act: string, on: string, table: string][] = [
 for (const [name, on, table] of WRITES) {
   for (const how of ["statement", "commit"] as const) {
     const place = how === "commit" ? `a commit with ${on} of ${table}` : `${on} of ${table}`;
-    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.relay.fail-closed]`, async () => {
+    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.oauth.fail-closed]`, async () => {
       using w = oauthWorld();
       const person = new Person(w);
       const act = await ACTS[name]?.({ w, person, app: await App.register(w) });
@@ -146,7 +146,7 @@ Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC
   ]);
 });
 
-Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.relay.fail-closed]", async () => {
+Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -159,7 +159,7 @@ Deno.test("a replay that cannot be recorded issues nothing, and is one the next 
   assert.equal(rows.bearer(w.db, digestOf(second.access_token), w.clock.now()), undefined);
 });
 
-Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.relay.fail-closed]", async () => {
+Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token, refresh_token } = await app.connect();

@@ -90,7 +90,7 @@ function requestsOf(words: readonly string[]) {
   });
 }
 
-Deno.test("random requests make no fault and leak nothing [5.relay.fuzz]", async () => {
+Deno.test("random requests make no fault and leak nothing [5.oauth.fuzz]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);

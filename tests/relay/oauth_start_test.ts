@@ -1,4 +1,4 @@
-/** What a relay with OAuth needs to start, what its database is bound to, and what it says of itself. */
+/** What a relay with OAuth needs to start, what holds its database, and what it says of itself. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const REFUSED: readonly [what: string, env: Record<string, string>, line: RegExp
 ];
 
 for (const [what, env, line] of REFUSED) {
-  Deno.test(`${what} refuses to start, and says what is allowed [c9.relay.start]`, () => {
+  Deno.test(`${what} refuses to start, and says what is allowed [c9.oauth.start]`, () => {
     assert.throws(() => readRelayConfig(env), { message: line });
   });
 }
@@ -65,20 +65,20 @@ const ISSUERS: readonly [said: string, issuer: string][] = [
 ];
 
 for (const [said, issuer] of ISSUERS) {
-  Deno.test(`the issuer ${said} is the origin ${issuer} [5.relay.issuer]`, () => {
+  Deno.test(`the issuer ${said} is the origin ${issuer} [5.oauth.issuer]`, () => {
     const config = readRelayConfig({ ...DB, RELAY_OAUTH_ISSUER: said });
     assert.deepEqual(config.oauth, { issuer, db_path: DB.RELAY_OAUTH_DB });
   });
 }
 
-Deno.test("the proxy is direct unless it is said to be a load balancer [5.relay.proxy.direct]", () => {
+Deno.test("the proxy is direct unless it is said to be a load balancer [5.oauth.proxy.direct]", () => {
   assert.deepEqual(readRelayConfig({}).proxy, { mode: "direct" });
   assert.equal(readRelayConfig({}).oauth, undefined);
   const behind = { RELAY_OAUTH_PROXY_MODE: "cloudlb", RELAY_OAUTH_LB_FORWARDING_IP: "203.0.113.9" };
   assert.equal(readRelayConfig(behind).proxy.mode, "cloudlb");
 });
 
-Deno.test("without an issuer remote MCP and its OAuth are not there [5.relay.disabled]", async () => {
+Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.disabled]", async () => {
   const clock = new FakeClock();
   await using relay = new Relay({
     ...{ clock, ids: countingIds(), log: LOG, proxy: { mode: "direct" }, oauth: undefined },
@@ -106,7 +106,7 @@ Deno.test("without an issuer remote MCP and its OAuth are not there [5.relay.dis
   assert.equal((await health.json()).oauth, "disabled");
 });
 
-Deno.test("both discovery paths name the authorization server [4.relay.oauth.resource]", async () => {
+Deno.test("both discovery paths name the authorization server [4.oauth.resource]", async () => {
   using w = oauthWorld();
   const well_known = "/.well-known/oauth-protected-resource";
   for (const path of [well_known, `${well_known}/mcp`]) {
@@ -122,7 +122,7 @@ Deno.test("both discovery paths name the authorization server [4.relay.oauth.res
   }
 });
 
-Deno.test("the server's metadata names what it does and nothing else [4.relay.oauth.server]", async () => {
+Deno.test("the server's metadata names what it does and nothing else [4.oauth.server]", async () => {
   using w = oauthWorld();
   const metadata = await (await w.fetch("/.well-known/oauth-authorization-server")).json();
   assert.equal(metadata.issuer, ISSUER);
@@ -138,7 +138,7 @@ Deno.test("the server's metadata names what it does and nothing else [4.relay.oa
   assert.equal(metadata.client_id_metadata_document_supported, false);
 });
 
-Deno.test("the issuer is never taken from a request [5.relay.issuer.never-derived]", async () => {
+Deno.test("the issuer is never taken from a request [5.oauth.issuer.never-derived]", async () => {
   using w = oauthWorld();
   const headers = {
     host: "evil.example",
@@ -160,7 +160,7 @@ function directory() {
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
 
-Deno.test("the database and what lies beside it are for its owner alone [5.relay.db.private]", () => {
+Deno.test("the database and what lies beside it are for its owner alone [5.oauth.db.private]", () => {
   using dir = directory();
   const path = join(dir.path, "deep/er/oauth.db");
   Deno.mkdirSync(join(dir.path, "deep/er"), { recursive: true });
@@ -174,7 +174,7 @@ Deno.test("the database and what lies beside it are for its owner alone [5.relay
   }
 });
 
-Deno.test("a database belongs to its issuer for good [5.relay.db.bound]", () => {
+Deno.test("a database belongs to its issuer for good [5.oauth.db.bound]", () => {
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   for (const _ of [1, 2]) {

@@ -31,7 +31,7 @@ function orders(count: number): number[][] {
   );
 }
 
-Deno.test("refresh tokens replayed in every order: the first consumed one ends it all [5.relay.refresh.reuse]", async () => {
+Deno.test("refresh tokens replayed in every order: the first consumed one ends it all [5.oauth.refresh.reuse]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   for (const order of orders(4)) {
@@ -71,7 +71,7 @@ Deno.test("of many refreshes at once with one token one wins, and then the grant
   assert.equal((await app.refresh(tokens.refresh_token)).status, 400);
 });
 
-Deno.test("of many exchanges at once of one code one wins, and then the grant is over [5.relay.code-reused]", async () => {
+Deno.test("of many exchanges at once of one code one wins, and then the grant is over [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";

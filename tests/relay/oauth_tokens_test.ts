@@ -2,8 +2,6 @@
 
 import assert from "node:assert/strict";
 import { namespaceOf } from "../../relay/secrets.ts";
-import { openOAuth } from "../../relay/oauth/oauth.ts";
-import { Address } from "../../relay/address.ts";
 import {
   App,
   BOTH,
@@ -12,12 +10,11 @@ import {
   errorOf,
   ISSUER,
   MINUTE_MS,
-  type OAuthWorld,
   oauthWorld,
   Person,
-  READ,
   RESOURCE,
   SECRET,
+  tokensIn,
   tokensOf,
   VERIFIER,
 } from "./oauth_cast.ts";
@@ -25,21 +22,11 @@ import {
 type Change = Record<string, string | undefined>;
 const FORM = "application/x-www-form-urlencoded";
 
-/** What stands before `/mcp`, on the database of a world. */
-function tokensIn(w: OAuthWorld) {
-  const sessions = { of: () => undefined, refuseForged: () => undefined };
-  return openOAuth({
-    ...{ issuer: w.issuer, db: w.db, clock: w.clock, ids: w.ids, log: w.log, sessions },
-    ...{ address: new Address(w.issuer), machines: { list: () => [] } },
-    registrations: { take: () => undefined },
-  }).tokens;
-}
-
 async function codeFor(app: App, change: Change = {}): Promise<string> {
   return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
 }
 
-Deno.test("a code becomes credentials that stand for the grant [4.relay.oauth.token]", async () => {
+Deno.test("a code becomes credentials that stand for the grant [4.oauth.token] [2.relay.grant]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const response = await app.redeem(await codeFor(app));
@@ -79,7 +66,7 @@ const BAD_EXCHANGES: readonly [what: string, change: Change, status: number, err
 ];
 
 for (const [what, change, status, error] of BAD_EXCHANGES) {
-  Deno.test(`an exchange with ${what} is ${error}, and the code stays good [4.relay.oauth.token]`, async () => {
+  Deno.test(`an exchange with ${what} is ${error}, and the code stays good [4.oauth.token]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const code = await codeFor(app);
@@ -112,7 +99,7 @@ const BAD_FORMS: readonly [what: string, path: string, headers: Record<string, s
 
 for (const [what, query, headers, body, status, error] of BAD_FORMS) {
   for (const path of ["/oauth/token", "/oauth/revoke"]) {
-    Deno.test(`${path} refuses ${what} as ${error} [4.relay.oauth.token]`, async () => {
+    Deno.test(`${path} refuses ${what} as ${error} [4.oauth.token]`, async () => {
       using w = oauthWorld();
       const response = await w.postForm(path + query, body, headers);
       assert.deepEqual(await errorOf(response), [status, error]);
@@ -151,7 +138,7 @@ Deno.test("a code lives one minute, and an abandoned grant no longer [8.relay.co
   assert.equal(countOf(w.db, "oauth_codes"), 1);
 });
 
-Deno.test("a code that comes a second time revokes what was issued for it [5.relay.code-reused]", async () => {
+Deno.test("a code that comes a second time revokes what was issued for it [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = await codeFor(app);
@@ -209,207 +196,7 @@ Deno.test("a grant lives 30 days from the consent, however often it is refreshed
   assert.equal(countOf(w.db, "oauth_refresh_tokens"), 0);
 });
 
-Deno.test("a refresh token is good once, and each exchange brings another [5.relay.refresh.rotates]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  assert.notEqual(second.refresh_token, first.refresh_token);
-  assert.notEqual(second.access_token, first.access_token);
-  const { check } = tokensIn(w);
-  assert.ok(check(first.access_token), "an access token lives on beside the next one");
-  assert.ok(check(second.access_token));
-});
-
-Deno.test("a consumed refresh token revokes the grant and all its tokens [7.relay.refresh-reused] [5.relay.refresh.reuse]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const other = await app.connect();
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  await w.clock.advance(DAY_MS);
-  const third = await tokensOf(await app.refresh(second.refresh_token));
-  assert.deepEqual(await errorOf(await app.refresh(first.refresh_token)), [400, "invalid_grant"]);
-  const { check } = tokensIn(w);
-  assert.equal(check(third.access_token), undefined);
-  for (const { refresh_token } of [first, second, third]) {
-    assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [400, "invalid_grant"]);
-  }
-  await tokensOf(await app.refresh(other.refresh_token));
-});
-
-Deno.test("a consumed refresh token is a leak, whoever brings it and whatever it asks for", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w), thief = await App.register(w);
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  const stolen = await thief.refresh(first.refresh_token, { scope: "everything" });
-  assert.deepEqual(await errorOf(stolen), [400, "invalid_grant"]);
-  assert.equal(tokensIn(w).check(second.access_token), undefined);
-});
-
-/** What is wrong with a refresh; the token stays good. */
-// deno-fmt-ignore
-const BAD_REFRESHES: readonly [what: string, change: Change, status: number, error: string][] = [
-  ["no refresh_token",           { refresh_token: undefined },          400, "invalid_request"],
-  ["an unknown refresh_token",   { refresh_token: `mesh_rt_${"0".repeat(43)}` }, 400, "invalid_grant"],
-  ["no client_id",               { client_id: undefined },              400, "invalid_request"],
-  ["an unknown client",          { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
-  ["no resource",                { resource: undefined },               400, "invalid_request"],
-  ["another resource",           { resource: `${RESOURCE}/` },          400, "invalid_target"],
-  ["a scope without reading",    { scope: "agents:write" },             400, "invalid_scope"],
-  ["a scope that is not there",  { scope: `${READ} admin` },            400, "invalid_scope"],
-  ["a wider scope",              { scope: BOTH },                       400, "invalid_scope"],
-];
-
-for (const [what, change, status, error] of BAD_REFRESHES) {
-  Deno.test(`a refresh with ${what} is ${error}, and the token stays good [4.relay.oauth.token]`, async () => {
-    using w = oauthWorld();
-    const app = await App.register(w);
-    const { refresh_token } = await app.connect({ scope: READ });
-    assert.deepEqual(await errorOf(await app.refresh(refresh_token, change)), [status, error]);
-    await tokensOf(await app.refresh(refresh_token));
-  });
-}
-
-Deno.test("a refresh token is another client's to nobody", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w), thief = await App.register(w);
-  const { refresh_token, access_token } = await app.connect();
-  assert.deepEqual(await errorOf(await thief.refresh(refresh_token)), [400, "invalid_grant"]);
-  assert.ok(tokensIn(w).check(access_token));
-  await tokensOf(await app.refresh(refresh_token));
-});
-
-Deno.test("one kind of credential is never another kind", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const code = await codeFor(app);
-  const { check } = tokensIn(w);
-  assert.equal(check(code), undefined);
-  assert.deepEqual(await errorOf(await app.refresh(code)), [400, "invalid_grant"]);
-  const { access_token, refresh_token } = await tokensOf(await app.redeem(code));
-  for (const token of [refresh_token, access_token.slice(0, -1), "", " ", SECRET, app.client_id]) {
-    assert.equal(check(token), undefined, token);
-  }
-  assert.deepEqual(await errorOf(await app.refresh(access_token)), [400, "invalid_grant"]);
-  assert.deepEqual(await errorOf(await app.redeem(refresh_token)), [400, "invalid_grant"]);
-  assert.ok(check(access_token));
-});
-
-Deno.test("a refresh narrows for good, and older access tokens with it [5.relay.scope.narrow]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const wide = await app.connect({ scope: BOTH });
-  const narrow = await tokensOf(await app.refresh(wide.refresh_token, { scope: READ }));
-  assert.equal(narrow.scope, READ);
-  const { check } = tokensIn(w);
-  for (const { access_token } of [wide, narrow]) assert.equal(check(access_token)?.scope, READ);
-  const next = await app.refresh(narrow.refresh_token, { scope: BOTH });
-  assert.deepEqual(await errorOf(next), [400, "invalid_scope"]);
-  assert.equal((await tokensOf(await app.refresh(narrow.refresh_token))).scope, READ);
-});
-
-Deno.test("messaging is added by a new connection [5.relay.scope.reconnect]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const { refresh_token } = await app.connect({ scope: READ });
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token, { scope: BOTH })), [
-    400,
-    "invalid_scope",
-  ]);
-  assert.equal((await app.connect({ scope: BOTH })).scope, BOTH);
-});
-
-Deno.test("refresh keeps the asker's identity, and a new grant has another [5.relay.identity]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const { check } = tokensIn(w);
-  const first = await app.connect();
-  const asker = check(first.access_token)?.asker;
-  const next = await tokensOf(await app.refresh(first.refresh_token, { scope: READ }));
-  assert.equal(check(next.access_token)?.asker, asker);
-  const again = await app.connect();
-  assert.notEqual(check(again.access_token)?.asker, asker);
-  assert.match(check(again.access_token)?.asker ?? "", /^mcp-[0-9a-f]{12}$/);
-});
-
-Deno.test("an asker's identity that is taken is drawn again", async () => {
-  const drawn = ["mcp-00000000000a", "mcp-00000000000a", "mcp-00000000000b"];
-  using plain = oauthWorld();
-  const ids = { ...plain.ids, next: () => drawn.shift() ?? "mcp-ffffffffffff" };
-  using w = oauthWorld({ ids });
-  const app = await App.register(w);
-  const { check } = tokensIn(w);
-  const askers = [await app.connect(), await app.connect()]
-    .map(({ access_token }) => check(access_token)?.asker);
-  assert.deepEqual(askers, ["mcp-00000000000a", "mcp-00000000000b"]);
-});
-
-Deno.test("refresh works while every daemon is offline [5.relay.refresh.offline]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const { refresh_token } = await app.connect();
-  w.online.clear();
-  await tokensOf(await app.refresh(refresh_token));
-});
-
-Deno.test("revoking a refresh token ends the grant, at once and for good [4.relay.oauth.revoke] [5.relay.revoke]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  const response = await app.revoke(second.refresh_token, { token_type_hint: "access_token" });
-  assert.equal(response.status, 200);
-  assert.equal(response.headers.get("cache-control"), "no-store");
-  const { check } = tokensIn(w);
-  for (const { access_token } of [first, second]) assert.equal(check(access_token), undefined);
-  assert.deepEqual(await errorOf(await app.refresh(second.refresh_token)), [400, "invalid_grant"]);
-  assert.equal((await app.revoke(second.refresh_token)).status, 200);
-});
-
-Deno.test("a consumed refresh token revokes its grant as well [4.relay.oauth.revoke]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  assert.equal((await app.revoke(first.refresh_token)).status, 200);
-  assert.equal(tokensIn(w).check(second.access_token), undefined);
-});
-
-Deno.test("revoking an access token ends itself and nothing else [4.relay.oauth.revoke]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
-  assert.equal((await app.revoke(second.access_token)).status, 200);
-  const { check } = tokensIn(w);
-  assert.equal(check(second.access_token), undefined);
-  assert.ok(check(first.access_token));
-  await tokensOf(await app.refresh(second.refresh_token));
-});
-
-Deno.test("revoking is always 200, and touches only what is the client's own [4.relay.oauth.revoke]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w), thief = await App.register(w);
-  const { access_token, refresh_token } = await app.connect();
-  for (const token of [access_token, refresh_token, "nothing", `mesh_rt_${"0".repeat(43)}`]) {
-    assert.equal((await thief.revoke(token)).status, 200);
-    assert.equal((await app.revoke(token, { client_id: "mc_unknown" })).status, 200);
-  }
-  assert.ok(tokensIn(w).check(access_token));
-  await tokensOf(await app.refresh(refresh_token));
-});
-
-Deno.test("revoking needs a token and a client_id [4.relay.oauth.revoke]", async () => {
-  using w = oauthWorld();
-  const app = await App.register(w);
-  assert.deepEqual(await errorOf(await app.revoke("")), [400, "invalid_request"]);
-  const nameless = await app.revoke("x", { client_id: undefined });
-  assert.deepEqual(await errorOf(nameless), [400, "invalid_request"]);
-});
-
-Deno.test("errors and tokens are cached nowhere [5.relay.no-store]", async () => {
+Deno.test("errors and tokens are cached nowhere [5.oauth.no-store]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const responses = [
@@ -433,7 +220,7 @@ Deno.test("wrong methods are told which are right", async () => {
   }
 });
 
-Deno.test("only digests are stored: nothing in the file is a credential [5.relay.hashes]", async () => {
+Deno.test("only digests are stored: nothing in the file is a credential [5.oauth.hashes]", async () => {
   const path = await Deno.makeTempFile({ prefix: "mesh-oauth-", suffix: ".db" });
   try {
     const { openDatabase } = await import("../../relay/oauth/database.ts");

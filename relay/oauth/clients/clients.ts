@@ -1,4 +1,4 @@
-/** The clients desk: public clients register themselves, and are forgotten when nobody uses them. */
+/** The clients desk: public clients register themselves; those that nobody uses are forgotten. */
 
 import { z } from "zod";
 import type { Clock, Ids } from "kit/clock.ts";
@@ -124,7 +124,7 @@ function refuseRedirects(redirect_uris: readonly string[]): void {
   }
 }
 
-/** A name is only what a stranger claims: without signs that steer, hide or turn the text around. */
+/** A name is what a stranger claims: without signs that steer, hide or turn the text around. */
 function shownName(name: string): string | null {
   const plain = name.toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ");
   const short = [...plain.replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX).join("");

@@ -1,4 +1,4 @@
-/** The consent form: sealed, bound to one browser, and good for ten minutes. It is stored nowhere. */
+/** The consent form: sealed, bound to one browser, good for ten minutes, and stored nowhere. */
 
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
@@ -29,7 +29,7 @@ export type Asking = Omit<Form, "form_id" | "browser" | "expires_at">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 
-/** Its key lives as long as the process: a restart forgets forms that are open, and nothing else. */
+/** Its key lives as long as the process: a restart forgets open forms, and nothing else. */
 export class Seal {
   readonly #clock: Clock;
   readonly #ids: Ids;

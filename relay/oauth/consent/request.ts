@@ -22,7 +22,7 @@ export interface Wanted {
 /** A SHA-256 digest in base64url: nothing else comes out of S256. */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-/** Whoever is refused here is told on a page: nothing is sent to an address that is not verified. */
+/** Whoever is refused here is told on a page: nothing goes to an address that is not verified. */
 export function targetOf(params: Params, clientOf: (client_id: string) => Client): Target {
   const untold = params.repeated.filter((name) => name === "client_id" || name === "redirect_uri");
   if (untold.length > 0) throw new Refusal("repeated", untold.join(", "));

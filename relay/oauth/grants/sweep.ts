@@ -1,4 +1,4 @@
-/** Expiry: whoever writes clears some of what is over away. What is over counts for nothing before. */
+/** Expiry: whoever writes clears some of what is over away; it counted for nothing before. */
 
 import type { Database } from "kit/sqlite.ts";
 import * as rows from "./store.ts";
