@@ -29,7 +29,7 @@ export const GREETING_MS_MAX = 10_000;
 
 /** Why a tunnel ends, as its close code; codes of `/ws` mean the same here (contract 4). */
 export const CLOSE = {
-  going_away: 1001,
+  going_away: 1000,
   not_hello: 4000,
   bad_frame: 4002,
   unknown_protocol: 4005,

@@ -58,7 +58,7 @@ export class ScriptedDaemon {
     this.#line?.send(bytes);
   }
 
-  close(code = 1001): void {
+  close(code = 1000): void {
     this.#line?.close(code, "");
   }
 

@@ -1,0 +1,28 @@
+/** A relay on loopback, for the bench: everybody is signed in, so that the tunnel is what is timed. */
+
+import { systemClock } from "kit/clock.ts";
+import { jsonLog } from "kit/log.ts";
+import { lineOn } from "kit/tunnel/line.ts";
+import { Relay } from "../../relay/app.ts";
+import { namespaceOf } from "../../relay/secrets.ts";
+
+const namespace = namespaceOf(Deno.args[0] ?? "");
+const relay = new Relay({
+  clock: systemClock,
+  log: jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line))),
+  sessions: { namespaceOf: () => namespace },
+  accept: (request, ears) => {
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    return { response, line: lineOn(socket, ears) };
+  },
+});
+const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
+const server = Deno.serve(options, (request) => relay.fetch(request));
+void relay.run();
+Deno.stdout.writeSync(encode(JSON.stringify({ port: server.addr.port })));
+for await (const _ of Deno.stdin.readable);
+Deno.exit(0);
+
+function encode(line: string): Uint8Array {
+  return new TextEncoder().encode(`${line}\n`);
+}
