@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { lineOn } from "kit/tunnel/line.ts";
-import { packChunk } from "kit/tunnel/frames.ts";
 import type { Dial } from "../../daemon/uplink.ts";
 import { ScriptedDaemon } from "../relay/scripted.ts";
 import { daemonId } from "../relay/world.ts";
@@ -23,7 +22,7 @@ Deno.test("five hundred daemons hold their tunnels, and each is asked by its own
       if (frame.type !== "request") return;
       const { id } = frame;
       daemon.say({ type: "response", id, status: 200, headers: [], body: true });
-      daemon.sendBytes(packChunk(id, new TextEncoder().encode(daemonId(at + 1))));
+      daemon.sayBytes(id, new TextEncoder().encode(daemonId(at + 1)));
       daemon.say({ type: "end", id });
     };
     return daemon;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Frame, packChunk, PROTOCOL, unpackChunk } from "kit/tunnel/frames.ts";
+import { Frame, PROTOCOL } from "kit/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, RELAY, relayWorld, SECRET } from "./world.ts";
 
@@ -91,12 +92,15 @@ Deno.test("whatever is asked through a tunnel, the daemon answers, and fails at 
   const run = async (asking: { said: Uint8Array | null; [key: string]: unknown }) => {
     const { said, ...head } = asking;
     const id = ++last;
-    far?.send(JSON.stringify({ type: "request", id, ...head, body: said !== null }));
-    if (said) far?.send(packChunk(id, said));
-    if (said) far?.send(JSON.stringify({ type: "end", id }));
+    const request = JSON.stringify({ type: "request", id, ...head, body: said !== null });
+    const end = JSON.stringify({ type: "end", id });
+    const bytes = said && new Uint8Array(said);
+    far?.send(packMessage([request, ...(bytes ? [{ id, bytes }, end] : [])]));
     await r.clock.settle();
-    const texts = (near?.sent ?? []).filter((data) => typeof data === "string");
-    assert.ok(!texts.some((text) => text.includes('"status":500')), texts.join("\n"));
+    const heads = (near?.sent ?? []).flatMap((data) => {
+      return typeof data === "string" ? [] : unpackMessage(data);
+    });
+    assert.deepEqual(heads.filter((head) => String(head).includes('"status":500')), []);
     assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
     assert.equal(w.daemon.uplink?.report().status, "connected");
   };
@@ -108,7 +112,9 @@ Deno.test("whatever a relay sends, the daemon neither fails nor is stopped by it
   await using w = await w0.daemon(1);
   const run = async (frames: (string | Uint8Array<ArrayBuffer>)[]) => {
     const far = w0.lines.at(-1)?.[1];
-    for (const frame of frames) far?.send(frame);
+    for (const frame of frames) {
+      far?.send(typeof frame === "string" ? packMessage([frame]) : frame);
+    }
     await w0.clock.settle();
     assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
     assert.equal((await w.fetch("/health")).status, 200);
@@ -117,17 +123,22 @@ Deno.test("whatever a relay sends, the daemon neither fails nor is stopped by it
   await fc.assert(fc.asyncProperty(said, run), { numRuns: RUNS });
 });
 
-Deno.test("a piece of a body is unpacked as it was packed", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 0, max: 0xffff_ffff }),
-      fc.uint8Array({ minLength: 1 }),
-      (id, some) => {
-        const bytes = new Uint8Array(some);
-        assert.deepEqual(unpackChunk(packChunk(id, bytes).buffer), { id, bytes });
-      },
-    ),
-  );
+const item = fc.oneof(
+  fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()),
+  fc.record({
+    id: fc.integer({ min: 0, max: 0xffff_ffff }),
+    bytes: fc.uint8Array({ minLength: 1 }).map((some) => new Uint8Array(some)),
+  }, { noNullPrototype: true }),
+);
+
+Deno.test("a message is unpacked as it was packed, and whatever else comes is told to be none", () => {
+  fc.assert(fc.property(fc.array(item), (items) => {
+    assert.deepEqual(unpackMessage(packMessage(items).buffer), items);
+  }));
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (some) => {
+    const items = unpackMessage(new Uint8Array(some).buffer);
+    assert.ok(Array.isArray(items) || typeof items === "string");
+  }));
 });
 
 Deno.test("no frame names another version than the one that is spoken", () => {

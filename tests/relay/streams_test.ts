@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import {
   CHUNK_BYTES_MAX,
   HELD_BYTES_MAX,
-  packChunk,
   STREAM_WINDOW_BYTES,
   TRUNK_WINDOW_BYTES,
 } from "kit/tunnel/frames.ts";
@@ -36,7 +35,7 @@ function sender(daemon: ScriptedDaemon, id: number) {
     fill(most: number): void {
       while (sent < most && room > 0 && trunk > 0) {
         const length = Math.min(CHUNK_BYTES_MAX, room, trunk, most - sent);
-        daemon.sendBytes(packChunk(id, new Uint8Array(length)));
+        daemon.sayBytes(id, new Uint8Array(length));
         room -= length, trunk -= length, sent += length;
       }
     },
@@ -82,7 +81,7 @@ Deno.test("a slow reader delays no other request [c9.tunnel.concurrent]", async 
   const slow = await begin(r, daemon, "/slow");
   sender(daemon, slow.id).fill(STREAM_WINDOW_BYTES);
   const quick = await begin(r, daemon, "/quick");
-  daemon.sendBytes(packChunk(quick.id, new TextEncoder().encode("at once")));
+  daemon.sayBytes(quick.id, new TextEncoder().encode("at once"));
   daemon.say({ type: "end", id: quick.id });
   assert.equal(await quick.response.text(), "at once");
   await slow.response.body?.cancel();
@@ -139,7 +138,7 @@ Deno.test("a tunnel that breaks under a body breaks the body off, never ends it 
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/big");
-  daemon.sendBytes(packChunk(id, new Uint8Array(10)));
+  daemon.sayBytes(id, new Uint8Array(10));
   await r.clock.settle();
   r.lines[0]?.[1].cut();
   await assert.rejects(response.bytes(), /the tunnel broke/);
@@ -149,7 +148,7 @@ Deno.test("a body that had come whole is read whole, though the tunnel broke", a
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/small");
-  daemon.sendBytes(packChunk(id, new Uint8Array(10)));
+  daemon.sayBytes(id, new Uint8Array(10));
   daemon.say({ type: "end", id });
   await r.clock.settle();
   r.lines[0]?.[1].cut();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { countingIds } from "kit/clock.ts";
 import { GREETING_MS_MAX, PING_EVERY_MS } from "kit/tunnel/frames.ts";
+import { unpackMessage } from "kit/tunnel/message.ts";
 import { getHealth } from "../../daemon/events/contract.ts";
 import { readConfig } from "../../daemon/config.ts";
 import type { Dial } from "../../daemon/uplink.ts";
@@ -21,7 +22,8 @@ function scriptedRelay(greet: (end: End, ears: Parameters<Dial>[2]) => void) {
     const [near, far] = End.pair(ears, {
       opened: () => undefined,
       heard: (data) => {
-        if (typeof data === "string") frames.push(JSON.parse(data));
+        const items = typeof data === "string" ? [data] : unpackMessage(data);
+        for (const item of items) if (typeof item === "string") frames.push(JSON.parse(item));
       },
       closed: () => undefined,
     });
