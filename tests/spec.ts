@@ -2,6 +2,7 @@
 
 import { CONTRACT_1 } from "./spec/contract_1.ts";
 import { CONTRACT_3 } from "./spec/contract_3.ts";
+import { RELAY_TUNNEL } from "./spec/relay_tunnel.ts";
 import type { Requirement } from "./spec/requirement.ts";
 import { SECTION_2 } from "./spec/section_2.ts";
 import { SECTION_3 } from "./spec/section_3.ts";
@@ -19,4 +20,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...SECTION_8,
   ...CONTRACT_1,
   ...CONTRACT_3,
+  ...RELAY_TUNNEL,
 ];

@@ -19,7 +19,7 @@ export const TRUNK_WINDOW_BYTES = 2_097_152;
 export const HELD_BYTES_MAX = 33_554_432;
 /** The largest body of a request: what the daemon may be told to take, and a form around it. */
 export const REQUEST_BYTES_MAX = 1_074_790_400;
-/** Bytes handed to the socket and not gone: past it the other end takes nothing, so it counts as gone. */
+/** Bytes that the socket holds: an end that left so many untaken is asked nothing more. */
 export const UNSENT_BYTES_MAX = 16_777_216;
 
 export const PING_EVERY_MS = 20_000;

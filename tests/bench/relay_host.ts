@@ -1,4 +1,4 @@
-/** A relay on loopback, for the bench: everybody is signed in, so that the tunnel is what is timed. */
+/** A relay on loopback, for the bench: everybody is signed in, for the tunnel is what is timed. */
 
 import { systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
