@@ -100,14 +100,7 @@ export function relayWorld(clock = new FakeClock()) {
     });
   }, dials);
   return {
-    clock,
-    logged,
-    relay,
-    sessions,
-    lines,
-    dials,
-    fetch,
-    dial,
+    ...{ clock, logged, relay, sessions, lines, dials, fetch, dial },
     /** A daemon that has dialled, and was greeted. */
     async daemon(number = 1, options: Started = {}): Promise<World> {
       const w = startDaemon({ clock, dial }, number, options);
