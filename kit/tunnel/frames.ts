@@ -41,7 +41,11 @@ export const CLOSE = {
 export type CloseReason = keyof typeof CLOSE;
 
 const StreamId = z.int().min(1).max(0xffff_ffff);
-const HeaderPairs = z.array(z.tuple([z.string().max(256), z.string().max(32_768)])).max(128);
+const HeaderName = z.string().max(256).regex(/^[\w-]+$/);
+/** Bytes, as HTTP has them; a line's end would begin another header. */
+// deno-lint-ignore no-control-regex
+const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
+const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
 
 /** The daemon's first frame. Its id and its secret came with the upgrade. */
 export const Hello = z.object({

@@ -94,7 +94,7 @@ export class Stream {
     try {
       for (;;) {
         const { done, value } = await source.read();
-        if (this.ended.aborted) return;
+        if (this.ended.aborted) return void await source.cancel(this.ended.reason);
         if (done) break;
         await this.#sendAll(value);
       }

@@ -26,6 +26,7 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.flow",           "relay", "A body is sent no faster than its reader takes it"],
   ["c9.tunnel.bounds",         "relay", "Each end holds a bounded number of bytes for slow readers"],
   ["c9.tunnel.cancel",         "relay", "A request that nobody waits for is given up on both ends"],
+  ["c9.tunnel.lost",           "relay", "A request that the tunnel is lost under is said to be so, and is not sent again"],
   ["c9.tunnel.streams",        "relay", "The event stream comes through as it happens"],
   ["c9.tunnel.bad-frames",     "relay", "Whatever an end sends, the other neither fails nor crashes"],
   ["c9.routes.machine",        "relay", "A daemon's routes live under /m/{daemon_id}/…; the machine is named, never guessed"],
