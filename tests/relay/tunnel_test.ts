@@ -239,6 +239,18 @@ Deno.test("with no more room for requests the next is refused, and was not sent"
   await Promise.all(hanging);
 });
 
+Deno.test("an end without an answer is no answer, and leaves nobody waiting", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type === "request") daemon.say({ type: "end", id: frame.id });
+  };
+  assert.deepEqual(await refusal(r.ask(1, "/health")), {
+    code: "machine_offline",
+    delivered: true,
+  });
+});
+
 Deno.test("what the daemon says it did not take was not delivered", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
