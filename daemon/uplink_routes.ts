@@ -72,8 +72,8 @@ export function passageOf({ method, path }: Pick<Contract, "method" | "path">) {
 export const THROUGH: readonly string[] = [...BY_ROUTE.keys()];
 
 /**
- * Who calls through the tunnel. The tunnel itself is the authority: we dialled the relay, and it let
- * in nobody who does not hold our secret, so no token is asked for, and none is exempt from one.
+ * Who calls through the tunnel. The tunnel itself is the authority: we dialled the relay, and it
+ * lets in nobody who does not hold our secret, so no token is asked for, nor an exemption made.
  * A signed-in browser on a page of the relay is a door of the human, as the dashboard here is; MCP,
  * shares and programs are none, nor is whatever says nothing of where it comes from.
  */

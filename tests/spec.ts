@@ -4,6 +4,7 @@ import { CONTRACT_1 } from "./spec/contract_1.ts";
 import { CONTRACT_3 } from "./spec/contract_3.ts";
 import { OAUTH } from "./spec/oauth.ts";
 import { RELAY_ROOMS } from "./spec/relay_rooms.ts";
+import { RELAY_TUNNEL } from "./spec/relay_tunnel.ts";
 import type { Requirement } from "./spec/requirement.ts";
 import { SECTION_2 } from "./spec/section_2.ts";
 import { SECTION_3 } from "./spec/section_3.ts";
@@ -23,4 +24,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...CONTRACT_3,
   ...OAUTH,
   ...RELAY_ROOMS,
+  ...RELAY_TUNNEL,
 ];

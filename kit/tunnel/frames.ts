@@ -19,7 +19,7 @@ export const TRUNK_WINDOW_BYTES = 2_097_152;
 export const HELD_BYTES_MAX = 33_554_432;
 /** The largest body of a request: what the daemon may be told to take, and a form around it. */
 export const REQUEST_BYTES_MAX = 1_074_790_400;
-/** Bytes handed to the socket and not gone: past it the other end takes nothing, so it counts as gone. */
+/** Bytes that the socket holds: an end that left so many untaken is asked nothing more. */
 export const UNSENT_BYTES_MAX = 16_777_216;
 
 export const PING_EVERY_MS = 20_000;
@@ -41,7 +41,11 @@ export const CLOSE = {
 export type CloseReason = keyof typeof CLOSE;
 
 const StreamId = z.int().min(1).max(0xffff_ffff);
-const HeaderPairs = z.array(z.tuple([z.string().max(256), z.string().max(32_768)])).max(128);
+const HeaderName = z.string().max(256).regex(/^[\w-]+$/);
+/** Bytes, as HTTP has them; a line's end would begin another header. */
+// deno-lint-ignore no-control-regex
+const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
+const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
 
 /** The daemon's first frame. Its id and its secret came with the upgrade. */
 export const Hello = z.object({

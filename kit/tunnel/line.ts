@@ -20,6 +20,13 @@ export interface Ears {
   closed(code: number, reason: string, fault?: string): void;
 }
 
+const REASON_BYTES_MAX = 123;
+
+/** A longer reason, or one that is not ASCII, would throw where nobody catches. */
+function fitting(reason: string): string {
+  return reason.replaceAll(/[^ -~]/g, "?").slice(0, REASON_BYTES_MAX);
+}
+
 /** Turns a socket of the runtime's into a line. */
 export function lineOn(socket: WebSocket, ears: Ears): Line {
   let [closing, over, heard] = [false, false, 0];
@@ -54,7 +61,7 @@ export function lineOn(socket: WebSocket, ears: Ears): Line {
       closing = true;
       // With more to read after it said why, the runtime drops the line, and what it said is lost.
       if (socket.readyState === WebSocket.CONNECTING) socket.close();
-      else whenQuiet(() => heard, () => socket.close(code, reason));
+      else whenQuiet(() => heard, () => socket.close(code, fitting(reason)));
       // The other end may never say that it heard; we are done with it in any case.
       nextTurn(() => end(code, reason));
     },

@@ -94,7 +94,7 @@ export class Stream {
     try {
       for (;;) {
         const { done, value } = await source.read();
-        if (this.ended.aborted) return;
+        if (this.ended.aborted) return void await source.cancel(this.ended.reason);
         if (done) break;
         await this.#sendAll(value);
       }
@@ -142,14 +142,14 @@ export class Stream {
   /** It will not go on, whoever said so. */
   broke(why: Broken): void {
     this.#inlet?.fail(why);
-    this.answer.reject(why);
     this.close(why);
   }
 
   /** It is done; what has come may still be read. */
-  close(why: Error = new Broken("it is over", true)): void {
+  close(why: Error = new Broken("it ended without an answer", true)): void {
     if (this.ended.aborted) return;
     this.#ended.abort(why);
+    this.answer.reject(why); // Unless its head is here already.
     this.#credit.end();
     this.#source?.cancel(why).catch(() => undefined); // A source that breaks as it is left is left.
     this.#trunk.over(this);

@@ -46,7 +46,6 @@ export class Trunk implements TrunkEnd {
   readonly #unsent: Item[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
-  #heard_at: number;
   #pinged_at: number;
   #unanswered = 0;
   #pings = 0;
@@ -54,7 +53,7 @@ export class Trunk implements TrunkEnd {
   constructor(line: Line, needs: TrunkNeeds) {
     this.#line = line;
     this.#needs = needs;
-    this.#heard_at = this.#pinged_at = needs.clock.now();
+    this.#pinged_at = needs.clock.now();
   }
 
   /** How many requests are under way. */
@@ -65,10 +64,6 @@ export class Trunk implements TrunkEnd {
   /** Bytes that came and were not read yet. */
   get held_bytes(): number {
     return this.#held_bytes;
-  }
-
-  get heard_at(): number {
-    return this.#heard_at;
   }
 
   /** Why nothing more can be asked now; undefined when it can. */
@@ -101,7 +96,6 @@ export class Trunk implements TrunkEnd {
 
   /** One frame from the other end. */
   heard(data: Data): void {
-    this.#heard_at = this.#needs.clock.now();
     this.#unanswered = 0;
     if (typeof data === "string") return this.correct("After the greeting all is bytes");
     const items = unpackMessage(data);

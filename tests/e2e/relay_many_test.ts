@@ -37,3 +37,16 @@ Deno.test("five hundred daemons hold their tunnels, and each is asked by its own
   for (const daemon of daemons) daemon.close();
   await until("all are gone", () => relay.relay.machines.size === 0 || undefined);
 });
+
+Deno.test("a real line that brings nonsense is closed with a reason that fits, and the relay lives", async () => {
+  await using relay = new RealRelay();
+  const address = relay.url.replace("http", "ws");
+  for (const nonsense of [{ type: "response" }, { type: "\u20ac".repeat(300) }, {}]) {
+    const daemon = ScriptedDaemon.dial(dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+    await until("the greeting", () => daemon.of("welcome")[0]);
+    daemon.say({ id: "x".repeat(300), headers: "\u20ac", ...nonsense });
+    const closed = await until("the end", () => daemon.closed);
+    assert.equal(closed.code, 4002);
+    assert.equal((await (await fetch(`${relay.url}/health`)).json()).status, "ok");
+  }
+});

@@ -110,7 +110,7 @@ Deno.test("with the daemon killed under a request the caller is told that it may
   assert.deepEqual([later.code, later.fields.may_have_been_delivered], ["machine_offline", false]);
 });
 
-Deno.test("a daemon that was killed and started again is back under its id", async () => {
+Deno.test("a daemon that was killed and started again is back under its id [5.relay.reconnect]", async () => {
   await using b = await both();
   const { relay, daemon } = b;
   await daemon.end("SIGKILL");

@@ -124,7 +124,7 @@ Deno.test("any secret of the right form is a namespace of its own [c9.no-list]",
   assert.deepEqual(await listed(`mesh_sk_${"n".repeat(43)}`), []);
 });
 
-Deno.test("a machine of another secret is unknown, as if it did not exist [5.relay.namespace]", async () => {
+Deno.test("a machine of another secret is unknown, as if it did not exist [c9.tunnel.namespace]", async () => {
   await using r = relayWorld();
   await using _b = await r.daemon(2, { secret: OTHER_SECRET });
   assert.deepEqual(await refusal(r.ask(2, "/health")), {
@@ -133,7 +133,7 @@ Deno.test("a machine of another secret is unknown, as if it did not exist [5.rel
   });
 });
 
-Deno.test("a request never falls back on another machine of the same secret [4.relay.no-fallback]", async () => {
+Deno.test("a request never falls back on another machine of the same secret [c9.tunnel.exact]", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using _two = await r.daemon(2);
@@ -237,6 +237,18 @@ Deno.test("with no more room for requests the next is refused, and was not sent"
   });
   daemon.close();
   await Promise.all(hanging);
+});
+
+Deno.test("an end without an answer is no answer, and leaves nobody waiting", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type === "request") daemon.say({ type: "end", id: frame.id });
+  };
+  assert.deepEqual(await refusal(r.ask(1, "/health")), {
+    code: "machine_offline",
+    delivered: true,
+  });
 });
 
 Deno.test("what the daemon says it did not take was not delivered", async () => {

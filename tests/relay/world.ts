@@ -2,6 +2,7 @@
 
 import { countingIds, FakeClock, type Ids, randomIds } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
+import type { Ears } from "kit/tunnel/line.ts";
 import { Relay } from "../../relay/app.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Dial } from "../../daemon/uplink.ts";
@@ -24,6 +25,48 @@ export function daemonId(number: number): string {
   return `dm-${number.toString(16).padStart(12, "0")}`;
 }
 
+type Upgrade = (path: string, headers: Headers, ears: Ears) => Promise<{
+  readonly status: number;
+  readonly line: End | undefined;
+}>;
+
+/** Dials as the runtime would: the upgrade is the relay's own route. */
+function dialler(upgrade: Upgrade, dials: { address: string; headers: Headers }[]): Dial {
+  return (address, said, ears) => {
+    const headers = new Headers({ ...said, upgrade: "websocket" });
+    dials.push({ address, headers });
+    let line: End | undefined;
+    let closed = false;
+    const { pathname } = new URL(address.replace(/^ws/, "http"));
+    void upgrade(pathname, headers, ears).then((upgraded) => {
+      line = upgraded.line;
+      if (line) line.established();
+      else if (!closed) ears.closed(0, "", `Invalid status code: ${upgraded.status}`);
+    });
+    return {
+      get open() {
+        return line?.open ?? false;
+      },
+      get buffered() {
+        return line?.buffered ?? 0;
+      },
+      send: (data) => line?.send(data),
+      close(code, reason) {
+        closed = true;
+        line?.close(code, reason);
+      },
+    };
+  };
+}
+
+type Started = WorldOptions & { secret?: string };
+
+function startDaemon(on: { clock: FakeClock; dial: Dial }, number: number, options: Started) {
+  const { secret = SECRET, settings, ...more } = options;
+  const relay = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": secret };
+  return world({ ...on, ids: idsFrom(number), settings: { ...relay, ...settings }, ...more });
+}
+
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
 export function relayWorld(clock = new FakeClock()) {
@@ -34,7 +77,7 @@ export function relayWorld(clock = new FakeClock()) {
   /** Both ends of each line that stood, the daemon's first. */
   const lines: [End, End][] = [];
   const dials: { address: string; headers: Headers }[] = [];
-  let arriving: { ears: Parameters<Dial>[2]; ends?: [End, End] } | undefined;
+  let arriving: { ears: Ears; ends?: [End, End] } | undefined;
   const relay = new Relay({
     clock,
     log,
@@ -47,73 +90,21 @@ export function relayWorld(clock = new FakeClock()) {
       return { response: new Response(null), line: ends[1] };
     },
   });
-  const fetch = (path: string, init?: RequestInit) => {
-    const request = new Request(`${RELAY}${path}`, init);
-    const namespace = sessions.get(request.headers.get("cookie") ?? "");
-    if (namespace === undefined) return relay.fetch(request);
-    const [cookie = ""] = relay.sessions.open(namespace, request).split(";");
-    request.headers.set("cookie", cookie);
-    return relay.fetch(request);
-  };
-  /** Dials as the runtime would: the upgrade is the relay's own route. */
-  const dial: Dial = (address, headers, ears) => {
-    const said = new Headers({ ...headers, upgrade: "websocket" });
-    dials.push({ address, headers: said });
-    const state: { line: End | undefined; closed: boolean } = { line: undefined, closed: false };
-    void upgrade().then((status) => {
-      if (state.line) return state.line.established();
-      if (!state.closed) ears.closed(0, "", `Invalid status code: ${status}`);
+  const fetch = (path: string, init?: RequestInit) =>
+    relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
+  const dial = dialler((path, headers, ears) => {
+    arriving = { ears };
+    const here = arriving;
+    return fetch(path, { headers }).then(({ status }) => {
+      if (here.ends) lines.push(here.ends);
+      return { status, line: here.ends?.[0] };
     });
-    async function upgrade(): Promise<number> {
-      arriving = { ears };
-      const path = new URL(address.replace(/^ws/, "http")).pathname;
-      const answered = fetch(path, { headers: said });
-      const here = arriving;
-      const { status } = await answered;
-      if (here.ends) {
-        lines.push(here.ends);
-        state.line = here.ends[0];
-      }
-      return status;
-    }
-    return {
-      get open() {
-        return state.line?.open ?? false;
-      },
-      get buffered() {
-        return state.line?.buffered ?? 0;
-      },
-      send: (data) => state.line?.send(data),
-      close(code, reason) {
-        state.closed = true;
-        state.line?.close(code, reason);
-      },
-    };
-  };
+  }, dials);
   return {
-    clock,
-    logged,
-    relay,
-    sessions,
-    lines,
-    dials,
-    fetch,
-    dial,
+    ...{ clock, logged, relay, sessions, lines, dials, fetch, dial },
     /** A daemon that has dialled, and was greeted. */
-    async daemon(number = 1, options: WorldOptions & { secret?: string } = {}): Promise<World> {
-      const { secret = SECRET, settings, ...more } = options;
-      const w = world({
-        clock,
-        dial,
-        ids: idsFrom(number),
-        settings: {
-          "relay.enabled": "true",
-          "relay.url": RELAY,
-          "relay.secret": secret,
-          ...settings,
-        },
-        ...more,
-      });
+    async daemon(number = 1, options: Started = {}): Promise<World> {
+      const w = startDaemon({ clock, dial }, number, options);
       w.daemon.beat();
       await clock.settle();
       return w;
@@ -137,3 +128,15 @@ export function relayWorld(clock = new FakeClock()) {
 }
 
 type AskedOf = Parameters<Relay["machines"]["request"]>[2];
+
+/** A browser that a test has signed in under a name of its own, with a cookie of the relay's. */
+function signedIn(
+  request: Request,
+  { relay, sessions }: { relay: Relay; sessions: ReadonlyMap<string, string> },
+): Request {
+  const namespace = sessions.get(request.headers.get("cookie") ?? "");
+  if (namespace === undefined) return request;
+  const [cookie = ""] = relay.sessions.open(namespace, request).split(";");
+  request.headers.set("cookie", cookie);
+  return request;
+}
