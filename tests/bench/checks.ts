@@ -19,7 +19,11 @@ const STRIDE = 7919;
 export function checks({ count }: Effort): Promise<Figure[]> {
   using state = temporary();
   const path = `${state.path}/oauth.db`;
-  using db = openDatabase(path, "https://relay.example.com", jsonLog(systemClock, "error", () => {}));
+  using db = openDatabase(
+    path,
+    "https://relay.example.com",
+    jsonLog(systemClock, "error", () => {}),
+  );
   const tokens = fill(db);
   const needs = { db, clock: systemClock, ids: randomIds, exchanged: () => undefined };
   const grants = new Grants(needs);
