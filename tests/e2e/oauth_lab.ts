@@ -1,5 +1,6 @@
 /** A real relay with OAuth on loopback, whose issuer is where it listens; callbacks; Chromium. */
 
+import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { lineOn } from "kit/tunnel/line.ts";
@@ -49,6 +50,22 @@ export class OAuthRelay implements AsyncDisposable {
   get daemon(): { url: string; daemon_id: string } {
     if (!this.#daemon) throw new Error("No daemon was started");
     return this.#daemon;
+  }
+
+  /** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
+  async consent(address: URL): Promise<URL> {
+    const page = await fetch(address);
+    const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
+    const answer = await fetch(`${this.issuer}/oauth/authorize`, {
+      method: "POST",
+      redirect: "manual",
+      headers: { cookie, origin: this.issuer },
+      body: new URLSearchParams({ request, relay_secret: this.secret, decision: "allow" }),
+    });
+    await answer.body?.cancel();
+    assert.equal(answer.status, 303);
+    return new URL(answer.headers.get("location") ?? "");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

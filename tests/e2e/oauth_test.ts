@@ -83,22 +83,6 @@ async function refresh(c: Connecting, token: string, scope?: string) {
   return await oauth.processRefreshTokenResponse(c.as, c.client, response);
 }
 
-/** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
-async function consentByHttp(relay: OAuthRelay, address: URL): Promise<URL> {
-  const page = await fetch(address);
-  const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-  const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
-  const answer = await fetch(`${relay.issuer}/oauth/authorize`, {
-    method: "POST",
-    redirect: "manual",
-    headers: { cookie, origin: relay.issuer },
-    body: new URLSearchParams({ request, relay_secret: relay.secret, decision: "allow" }),
-  });
-  await answer.body?.cancel();
-  assert.equal(answer.status, 303);
-  return new URL(answer.headers.get("location") ?? "");
-}
-
 /** The six tools as an app calls them, by the protocol's own client. */
 async function toolsOf(relay: OAuthRelay, access_token: string) {
   const client = new Client({ name: "app", version: "1" });
@@ -125,7 +109,7 @@ const invalidGrant = { name: "ResponseBodyError", error: "invalid_grant" };
 Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
   const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
-  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const first = await redeem(c, await relay.consent(c.address));
   assert.equal(first.scope, BOTH);
   assert.equal(first.expires_in, 900);
   const second = await refresh(c, first.refresh_token ?? "");
@@ -153,7 +137,7 @@ Deno.test("an app that has connected works with an agent, and only with its own 
   const { url, daemon_id } = relay.daemon;
   const { peer_id } = await post(`${url}/peers`, { name: "api", path: "/work", backend: "sdk" });
   const c = await connecting(relay, "http://127.0.0.1:49152/callback");
-  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const first = await redeem(c, await relay.consent(c.address));
   await using app = await toolsOf(relay, first.access_token);
   const { machines } = await app.call("list_machines");
   assert.deepEqual(z.array(z.object({ daemon_id: z.string() })).parse(machines), [{ daemon_id }]);
@@ -171,7 +155,7 @@ Deno.test("an app that has connected works with an agent, and only with its own 
   const replied = await later.call("get_reply", { daemon_id, request_id });
   assert.equal(replied.reply, "42");
   const stranger = await connecting(relay, "http://127.0.0.1:49153/callback");
-  const another = await redeem(stranger, await consentByHttp(relay, stranger.address));
+  const another = await redeem(stranger, await relay.consent(stranger.address));
   await using other = await toolsOf(relay, another.access_token);
   const unknown = await other.call("get_reply", { daemon_id, request_id });
   assert.equal(unknown.error, "unknown_request");
@@ -183,7 +167,7 @@ Deno.test("an app that has connected works with an agent, and only with its own 
 Deno.test("a foreign client that replays a refresh token has lost its grant [5.oauth.refresh.reuse]", async () => {
   await using relay = await OAuthRelay.start();
   const c = await connecting(relay, "http://localhost:49152/callback");
-  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const first = await redeem(c, await relay.consent(c.address));
   const second = await refresh(c, first.refresh_token ?? "");
   await assert.rejects(refresh(c, first.refresh_token ?? ""), invalidGrant);
   await assert.rejects(refresh(c, second.refresh_token ?? ""), invalidGrant);
