@@ -30,6 +30,7 @@ import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
+import { SHARE_COMMANDS } from "./cli/share_commands.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
@@ -267,6 +268,7 @@ export const COMMANDS: readonly Command[] = [
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
   ...SPAWN_COMMANDS,
+  ...SHARE_COMMANDS,
   ATTACH_COMMAND,
   ...SURFACE_COMMANDS,
   ...ROLE_COMMANDS,

@@ -42,6 +42,7 @@ import type { Mortals } from "./peers/lives/ending.ts";
 import { Replaced } from "./peers/lives/replaced.ts";
 import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
+import type { Shares } from "./peers/shares/shares.ts";
 import * as peerRows from "./peers/store.ts";
 import { routesOf } from "./routes.ts";
 import type { Restarts } from "./spawn/restarts/restarts.ts";
@@ -68,7 +69,7 @@ import {
 import { openLives } from "./wiring_lives.ts";
 import { openRestarts, openSpawns } from "./spawn_wiring.ts";
 import type { Dial, Uplink } from "./uplink.ts";
-import { openUplink } from "./wiring_uplink.ts";
+import { openShares, openUplink } from "./wiring_uplink.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -95,6 +96,8 @@ export interface Outside {
   readonly files: Files;
   /** A socket to the relay. */
   readonly dial: Dial;
+  /** A request to the relay. */
+  readonly send: (request: Request) => Promise<Response>;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -139,6 +142,7 @@ export class Daemon implements AsyncDisposable {
   readonly numbers: Numbers;
   /** The tunnel to the relay, where one is configured. */
   readonly uplink: Uplink | undefined;
+  readonly shares: Shares;
   readonly #ending = new AbortController();
   /** Aborts as the daemon goes down. */
   readonly ending = this.#ending.signal;
@@ -183,6 +187,7 @@ export class Daemon implements AsyncDisposable {
     this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
+    this.shares = openShares(this);
     const routes = routesOf(this);
     this.uplink = openUplink(this, routes);
     this.fetch = serve(routes, {

@@ -64,6 +64,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       files: filesIn(join(state, "attachments")),
       dial: (address, headers, ears) =>
         lineOn(new WebSocket(address, { headers: { ...headers } }), ears),
+      send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

@@ -26,6 +26,7 @@ import { inboxRoutes } from "./inbox/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
+import { shareRoutes } from "./peers/shares/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
@@ -48,6 +49,7 @@ export function routesOf(daemon: Daemon): Route[] {
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
+    ...shareRoutes(daemon.shares),
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,

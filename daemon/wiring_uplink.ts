@@ -1,10 +1,11 @@
-/** How the tunnel to the relay is opened: the daemon's own routes, behind the tunnel's own door. */
+/** What this daemon has with a relay: the tunnel to its own routes, and the shares made there. */
 
 import { VERSION } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { type Route, serve } from "kit/route.ts";
 import type { RequestHead } from "kit/tunnel/frames.ts";
 import type { Daemon } from "./app.ts";
+import { Shares } from "./peers/shares/shares.ts";
 import { CAPABILITIES, Uplink } from "./uplink.ts";
 import { answerThrough, type Inside } from "./uplink_answers.ts";
 import { admitThrough } from "./uplink_routes.ts";
@@ -24,6 +25,17 @@ export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | un
     dial: outside.dial,
     asked: (trunk, asked) => void answerThrough({ inside, log: ground.log }, trunk, asked),
   });
+}
+
+export function openShares({ config, identity, outside, directory, ground }: Daemon): Shares {
+  const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
+  const { daemon_id } = identity;
+  const { send } = outside;
+  const relay = enabled && url && secret
+    ? { url, secret: secret.reveal(), daemon_id, send }
+    : undefined;
+  const resolve = (argument: string) => directory.find(argument);
+  return new Shares({ clock: ground.clock, relay, resolve });
 }
 
 /** Host and Origin are the relay's to look at: what comes through has neither. */

@@ -80,6 +80,8 @@ export interface WorldOptions {
   readonly files?: Files;
   /** A way to a relay; there is none otherwise. */
   readonly dial?: Dial;
+  /** What answers requests to the relay; nobody otherwise. */
+  readonly send?: (request: Request) => Promise<Response>;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -137,6 +139,7 @@ export function world(options: WorldOptions = {}) {
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
     dial: options.dial ?? nowhere,
+    send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,
   });

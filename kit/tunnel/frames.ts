@@ -29,7 +29,7 @@ export const GREETING_MS_MAX = 10_000;
 
 /** Why a tunnel ends, as its close code; codes of `/ws` mean the same here (contract 4). */
 export const CLOSE = {
-  going_away: 1001,
+  going_away: 1000,
   not_hello: 4000,
   bad_frame: 4002,
   unknown_protocol: 4005,
@@ -105,27 +105,3 @@ export const Frame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("pong"), ping_id: z.int() }),
 ]);
 export type Frame = z.output<typeof Frame>;
-
-/** A known frame has a type of ours; what a later version adds beside them is passed over. */
-export const FRAME_TYPES: ReadonlySet<unknown> = new Set<Frame["type"]>(
-  ["request", "response", "end", "credit", "cancel", "ping", "pong"],
-);
-
-const ID_BYTES = 4;
-
-/** A piece of a body: the number of its stream, then its bytes. */
-export function packChunk(id: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const packed = new Uint8Array(ID_BYTES + bytes.length);
-  new DataView(packed.buffer).setUint32(0, id);
-  packed.set(bytes, ID_BYTES);
-  return packed;
-}
-
-/** The stream and the bytes of a binary frame; undefined for what is none of ours. */
-export function unpackChunk(
-  packed: ArrayBuffer,
-): { id: number; bytes: Uint8Array<ArrayBuffer> } | undefined {
-  const length = packed.byteLength - ID_BYTES;
-  if (length < 1 || length > CHUNK_BYTES_MAX) return undefined;
-  return { id: new DataView(packed).getUint32(0), bytes: new Uint8Array(packed, ID_BYTES) };
-}

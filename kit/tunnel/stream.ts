@@ -1,8 +1,9 @@
 /** One request and its answer on a tunnel: two bodies, each with its window, and one end. */
 
 import { Credit, Inlet } from "kit/tunnel/flow.ts";
-import { CHUNK_BYTES_MAX, packChunk, STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
+import { CHUNK_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
 import type { ResponseHead } from "kit/tunnel/frames.ts";
+import type { Chunk } from "kit/tunnel/message.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Body = ReadableStream<Bytes>;
@@ -23,7 +24,7 @@ export class Broken extends Error {
 export interface TrunkEnd {
   readonly credit: Credit;
   say(frame: object): void;
-  sendBytes(packed: Uint8Array<ArrayBuffer>): void;
+  sayBytes(chunk: Chunk): void;
   /** A reader took bytes, or they were dropped: they are held no more. */
   released(stream: Stream, bytes: number): void;
   over(stream: Stream): void;
@@ -114,7 +115,7 @@ export class Stream {
       if (this.ended.aborted) return void this.#trunk.credit.give(length);
       if (length === 0) return;
       if (length < granted) this.#credit.give(granted - length);
-      this.#trunk.sendBytes(packChunk(this.id, bytes.subarray(at, at + length)));
+      this.#trunk.sayBytes({ id: this.id, bytes: bytes.subarray(at, at + length) });
       at += length;
     }
   }

@@ -1,13 +1,12 @@
 /** One end of a tunnel that stands: many requests on one line, none in another's way. */
 
 import type { Clock } from "kit/clock.ts";
-import { dispatcher } from "kit/frames.ts";
+import { dispatcher, nextTurn } from "kit/frames.ts";
 import { Credit, Returns } from "kit/tunnel/flow.ts";
 import {
   CLOSE,
   type CloseReason,
   Frame,
-  HEAD_BYTES_MAX,
   HELD_BYTES_MAX,
   PING_EVERY_MS,
   PINGS_UNANSWERED_MAX,
@@ -15,10 +14,17 @@ import {
   type ResponseHead,
   STREAMS_MAX,
   TRUNK_WINDOW_BYTES,
-  unpackChunk,
   UNSENT_BYTES_MAX,
 } from "kit/tunnel/frames.ts";
 import type { Data, Line } from "kit/tunnel/line.ts";
+import {
+  type Chunk,
+  type Item,
+  MESSAGE_BYTES_LEAST,
+  packMessage,
+  sizeOf,
+  unpackMessage,
+} from "kit/tunnel/message.ts";
 import { type Body, Broken, Stream, type TrunkEnd } from "kit/tunnel/stream.ts";
 
 /** What a trunk needs of the end that it is. */
@@ -37,6 +43,8 @@ export class Trunk implements TrunkEnd {
   /** What each stream holds unread; whose reader took something last comes last. */
   readonly #held = new Map<Stream, number>();
   #held_bytes = 0;
+  readonly #unsent: Item[] = [];
+  #unsent_bytes = 0;
   #last_id = 0;
   #heard_at: number;
   #pinged_at: number;
@@ -95,9 +103,14 @@ export class Trunk implements TrunkEnd {
   heard(data: Data): void {
     this.#heard_at = this.#needs.clock.now();
     this.#unanswered = 0;
-    if (typeof data !== "string") return this.#chunk(data);
-    if (data.length > HEAD_BYTES_MAX) return this.correct("A frame of text is too large");
-    receive(this, data);
+    if (typeof data === "string") return this.correct("After the greeting all is bytes");
+    const items = unpackMessage(data);
+    if (typeof items === "string") return this.correct(items);
+    for (const item of items) {
+      if (!this.#line.open) return; // One of them broke the rules.
+      if (typeof item === "string") receive(this, item);
+      else this.#chunk(item);
+    }
   }
 
   /** A frame that breaks the rules: nothing after it can be counted on. */
@@ -157,6 +170,7 @@ export class Trunk implements TrunkEnd {
   }
 
   end(why: CloseReason, detail: string = why): void {
+    this.#flush();
     this.#line.close(CLOSE[why], detail);
     this.gone(detail);
   }
@@ -168,11 +182,11 @@ export class Trunk implements TrunkEnd {
   }
 
   say(frame: object): void {
-    if (this.#line.open) this.#line.send(JSON.stringify(frame));
+    this.#put(JSON.stringify(frame));
   }
 
-  sendBytes(packed: Uint8Array<ArrayBuffer>): void {
-    if (this.#line.open) this.#line.send(packed);
+  sayBytes(chunk: Chunk): void {
+    this.#put(chunk);
   }
 
   released(stream: Stream, bytes: number): void {
@@ -186,10 +200,23 @@ export class Trunk implements TrunkEnd {
     this.#streams.delete(stream.id);
   }
 
+  /** All that is said in one turn leaves together, as soon as the turn is over. */
+  #put(item: Item): void {
+    if (!this.#line.open) return;
+    if (this.#unsent.length === 0) nextTurn(() => this.#flush());
+    this.#unsent.push(item);
+    this.#unsent_bytes += sizeOf(item);
+    if (this.#unsent_bytes >= MESSAGE_BYTES_LEAST) this.#flush();
+  }
+
+  #flush(): void {
+    const items = this.#unsent.splice(0);
+    this.#unsent_bytes = 0;
+    if (items.length > 0 && this.#line.open) this.#line.send(packMessage(items));
+  }
+
   /** What came is given back at once, so that one slow reader stops no other. */
-  #chunk(packed: ArrayBuffer): void {
-    const chunk = unpackChunk(packed);
-    if (!chunk) return this.correct("A frame of bytes has no body in it, or too much");
+  #chunk(chunk: Chunk): void {
     const { id, bytes } = chunk;
     if (!this.#returns.came(bytes.length)) return this.correct("More bytes than there is room for");
     const credit = this.#returns.done(bytes.length);

@@ -2,13 +2,14 @@
 
 import { checks } from "./checks.ts";
 import { calm, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
+import { relayed } from "./relayed.ts";
 
 const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 3, sockets: 300, queued: 100_000 };
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 10, sockets: 2000, queued: 100_000 };
 
 const effort = Deno.args.includes("--quick") ? QUICK : FULL;
 const figures: Figure[] = [];
-for (const part of [live, calm, idle, starts, hook, checks]) {
+for (const part of [live, calm, idle, starts, hook, checks, relayed]) {
   const found = await part(effort);
   for (const figure of found) print(row(figure));
   figures.push(...found);

@@ -35,6 +35,11 @@ const ASKED = {
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };
 
+const SHARED = {
+  ...{ share_id: "sh_1", url: "https://relay.example/s/sh_1", display_name: "api" },
+  ...{ peer_id: "peer-api", permissions: "ro", expires_at: "2030-01-02T00:00:00.000Z" },
+};
+
 for (const generation of GENERATIONS) {
   Deno.test(`${generation}: the tools are listed with schemas, hints and advice, in JSON`, async () => {
     await using at = await connect(house().fetch, { generation });
@@ -60,6 +65,8 @@ for (const generation of GENERATIONS) {
       "orchestrator_status",
       "spawn_peer",
       "restart_peer",
+      "share_session",
+      "revoke_share",
     ]);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && title === annotations?.title, name);
@@ -99,6 +106,8 @@ for (const generation of GENERATIONS) {
       "POST /peers/peer-api/role": () => CARD,
       "POST /spawn": () => SPAWNED,
       "POST /peers/peer-web/restart": () => RESTARTED,
+      "POST /shares": () => SHARED,
+      "DELETE /shares/sh_1": () => ({ ok: true }),
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
@@ -124,6 +133,8 @@ for (const generation of GENERATIONS) {
       ["orchestrator_status", {}],
       ["spawn_peer", { path: "/work", backend: "sdk" }],
       ["restart_peer", { peer: "web" }],
+      ["share_session", {}],
+      ["revoke_share", { share_id: "sh_1" }],
     ];
     const called = new Set(calls.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);

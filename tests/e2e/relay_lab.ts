@@ -127,10 +127,12 @@ export class RealDaemon implements AsyncDisposable {
     return await (await fetch(`${this.#notice()}/health`)).json();
   }
 
-  async end(signal: Deno.Signal): Promise<void> {
+  /** The exit code. */
+  async end(signal: Deno.Signal): Promise<number> {
     if (!this.#over) this.process.kill(signal);
     await this.#ended;
     await this.log;
+    return (await this.process.status).code;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

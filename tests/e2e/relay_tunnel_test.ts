@@ -118,7 +118,7 @@ Deno.test("a daemon that was killed and started again is back under its id", asy
   const again = await RealDaemon.start(relay.url, {}, daemon.dir);
   assert.equal(again.daemon_id, daemon.daemon_id);
   await until("it is back", () => relay.connected(again.daemon_id));
-  await again.end("SIGTERM");
+  assert.equal(await again.end("SIGTERM"), 0);
   await until("it says goodbye", () => !relay.connected(again.daemon_id) || undefined);
 });
 

@@ -1,7 +1,8 @@
 /** The other end of a tunnel, frame by frame: a daemon that does exactly what a test says. */
 
 import { type Data, type Ears, type Line } from "kit/tunnel/line.ts";
-import { type Frame, PROTOCOL, unpackChunk } from "kit/tunnel/frames.ts";
+import { type Frame, PROTOCOL } from "kit/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
 import type { Dial } from "../../daemon/uplink.ts";
 
 export interface Wishes {
@@ -31,7 +32,7 @@ export class ScriptedDaemon {
     const daemon = new ScriptedDaemon();
     const ears: Ears = {
       opened: () => {
-        daemon.say(hello);
+        daemon.#line?.send(typeof hello === "string" ? hello : JSON.stringify(hello));
         daemon.#opened.resolve();
       },
       heard: (data) => daemon.#heard(data),
@@ -51,14 +52,20 @@ export class ScriptedDaemon {
   }
 
   say(frame: unknown): void {
-    this.#line?.send(typeof frame === "string" ? frame : JSON.stringify(frame));
+    this.sendBytes(packMessage([typeof frame === "string" ? frame : JSON.stringify(frame)]));
   }
 
+  /** A piece of a body. */
+  sayBytes(id: number, bytes: Uint8Array<ArrayBuffer>): void {
+    this.sendBytes(packMessage([{ id, bytes }]));
+  }
+
+  /** A message as it is. */
   sendBytes(bytes: Uint8Array<ArrayBuffer>): void {
     this.#line?.send(bytes);
   }
 
-  close(code = 1001): void {
+  close(code = 1000): void {
     this.#line?.close(code, "");
   }
 
@@ -67,15 +74,18 @@ export class ScriptedDaemon {
   }
 
   #heard(data: Data): void {
-    if (typeof data === "string") {
-      const frame = JSON.parse(data) as Said;
+    const items = typeof data === "string" ? [data] : unpackMessage(data);
+    if (typeof items === "string") throw new Error(items);
+    for (const item of items) {
+      if (typeof item !== "string") {
+        this.chunks.push(item);
+        this.onChunk(item.id, item.bytes.length);
+        continue;
+      }
+      const frame = JSON.parse(item) as Said;
       this.frames.push(frame);
-      return this.on(frame);
+      this.on(frame);
     }
-    const chunk = unpackChunk(data);
-    if (!chunk) throw new Error("A frame of bytes that is none");
-    this.chunks.push(chunk);
-    this.onChunk(chunk.id, chunk.bytes.length);
   }
 }
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   GREETING_MS_MAX,
-  packChunk,
   PING_EVERY_MS,
   STREAM_WINDOW_BYTES,
   STREAMS_MAX,
@@ -222,7 +221,7 @@ Deno.test("answers come in whatever order the daemon gives them", async () => {
   await r.clock.settle();
   for (const { id, path } of daemon.of("request").toReversed()) {
     daemon.say({ type: "response", id, status: 200, headers: [], body: true });
-    daemon.sendBytes(packChunk(id, new TextEncoder().encode(`of ${path}`)));
+    daemon.sayBytes(id, new TextEncoder().encode(`of ${path}`));
     daemon.say({ type: "end", id });
   }
   assert.deepEqual(await Promise.all(texts), ["of /a", "of /b", "of /c"]);
@@ -296,8 +295,8 @@ Deno.test("a daemon that sends more than there is room for is cut off", async ()
   const [{ id } = { id: 0 }] = daemon.of("request");
   daemon.say({ type: "response", id, status: 200, headers: [], body: true });
   const response = await asking;
-  const piece = packChunk(id, new Uint8Array(65_536));
-  for (let sent = 0; sent <= STREAM_WINDOW_BYTES; sent += 65_536) daemon.sendBytes(piece);
+  const piece = new Uint8Array(65_536);
+  for (let sent = 0; sent <= STREAM_WINDOW_BYTES; sent += 65_536) daemon.sayBytes(id, piece);
   await r.clock.settle();
   assert.equal(daemon.closed?.code, 4002);
   await assert.rejects(response.text());

@@ -9,6 +9,7 @@ import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
 import { PEER_TOOLS } from "./peers.ts";
+import { SHARE_TOOLS } from "./relay/shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
 
 export const TOOLS: readonly Tool[] = [
@@ -21,4 +22,5 @@ export const TOOLS: readonly Tool[] = [
   ...MESSAGE_TOOLS,
   ...LIFE_TOOLS,
   ...SPAWN_TOOLS,
+  ...SHARE_TOOLS,
 ];

@@ -1,13 +1,18 @@
 /** Shares as this machine makes them: the relay holds them, the daemon says which peer is meant. */
 
 import { z } from "zod";
+import type { Clock } from "kit/clock.ts";
 import { OK } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import { type CreateShare, Share } from "./contract.ts";
 
+/** The relay looks at the peer through the tunnel before it answers. */
+const RELAY_MS_MAX = 15_000;
+const PATH = "/api/v1/shares";
+
 /** The relay that this daemon is connected to. */
-export interface Uplink {
+export interface Relay {
   /** Its origin, such as `https://relay.example`. */
   readonly url: string;
   /** The secret, in clear: it goes into a header, and nowhere else. */
@@ -18,13 +23,13 @@ export interface Uplink {
 }
 
 export interface SharesNeeds {
-  /** Undefined where no relay is configured. */
-  readonly uplink: Uplink | undefined;
+  readonly clock: Clock;
+  /** Undefined where none is configured. */
+  readonly relay: Relay | undefined;
   /** The one peer that an argument names. */
   resolve(argument: string): { readonly peer_id: string };
 }
 
-const PATH = "/api/v1/shares";
 const Refusal = z.object({ error: z.string(), detail: z.string().default("") });
 const Held = z.object({ shares: z.array(Share) });
 
@@ -36,16 +41,16 @@ export class Shares {
   }
 
   async create({ peer, permissions, ttl_seconds }: CreateShare): Promise<Share> {
-    const { daemon_id } = this.#mustUplink();
+    const { daemon_id } = this.#mustRelay();
     const { peer_id } = this.#needs.resolve(peer);
     const body = { daemon_id, peer_id, permissions, ttl_seconds };
-    return Share.parse(await this.#ask("POST", PATH, body));
+    return read(Share, await this.#ask("POST", PATH, body));
   }
 
   /** Those of this machine; others of the same secret have their own daemons. */
   async list(): Promise<{ shares: Share[] }> {
-    const { daemon_id } = this.#mustUplink();
-    const { shares } = Held.parse(await this.#ask("GET", PATH));
+    const { daemon_id } = this.#mustRelay();
+    const { shares } = read(Held, await this.#ask("GET", PATH));
     return { shares: shares.filter((share) => share.daemon_id === daemon_id) };
   }
 
@@ -54,20 +59,21 @@ export class Shares {
     return OK;
   }
 
-  #mustUplink(): Uplink {
-    const { uplink } = this.#needs;
-    if (!uplink) throw new Problem("relay_disabled", {});
-    return uplink;
+  #mustRelay(): Relay {
+    const { relay } = this.#needs;
+    if (!relay) throw new Problem("relay_disabled", {});
+    return relay;
   }
 
+  /** What the relay answers; its refusals are told as ours. No redirect is followed. */
   async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
-    const { url, secret, send } = this.#mustUplink();
-    const request = new Request(new URL(path, url), {
+    const { url, secret } = this.#mustRelay();
+    const { ok, status, text } = await this.#send(new URL(path, url), {
       method,
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      redirect: "manual",
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const { ok, status, text } = await read(send, request);
     const json = tryJson(text);
     if (ok) return json;
     const refusal = Refusal.safeParse(json);
@@ -75,14 +81,26 @@ export class Shares {
     if (error === "unknown_share") throw new Problem("unknown_share", {});
     throw new Problem("relay_refused", { reason: detail || error });
   }
+
+  async #send(address: URL, init: RequestInit) {
+    const { send } = this.#mustRelay();
+    const done = new AbortController(), late = new AbortController();
+    this.#needs.clock.sleep(RELAY_MS_MAX, done.signal).then(() => late.abort(), () => undefined);
+    try {
+      const response = await send(new Request(address, { ...init, signal: late.signal }));
+      return { ok: response.ok, status: response.status, text: await response.text() };
+    } catch (fault) {
+      const why = fault instanceof Error ? fault.message : String(fault);
+      const reason = late.signal.aborted ? `no answer within ${RELAY_MS_MAX / 1000} s` : why;
+      throw new Problem("relay_unreachable", { reason }, fault);
+    } finally {
+      done.abort();
+    }
+  }
 }
 
-async function read(send: Uplink["send"], request: Request) {
-  try {
-    const response = await send(request);
-    return { ok: response.ok, status: response.status, text: await response.text() };
-  } catch (fault) {
-    const reason = fault instanceof Error ? fault.message : String(fault);
-    throw new Problem("relay_unreachable", { reason }, fault);
-  }
+function read<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
+  const result = schema.safeParse(answer);
+  if (result.success) return result.data;
+  throw new Problem("relay_refused", { reason: "its answer makes no sense here; update one" });
 }

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { lineOn } from "kit/tunnel/line.ts";
+import type { Dial } from "../../daemon/uplink.ts";
+import { ScriptedDaemon } from "../relay/scripted.ts";
+import { daemonId } from "../relay/world.ts";
+import { NAMESPACE, RealRelay, SECRET, until } from "./relay_lab.ts";
+
+const DAEMONS = 500;
+const SECRETS = 10;
+const dial: Dial = (address, headers, ears) =>
+  lineOn(new WebSocket(address, { headers: { ...headers } }), ears);
+
+Deno.test("five hundred daemons hold their tunnels, and each is asked by its own id", async () => {
+  await using relay = new RealRelay();
+  const address = relay.url.replace("http", "ws");
+  const daemons = Array.from({ length: DAEMONS }, (_, at) => {
+    // A secret has a hundred machines at most, so that these are of ten people.
+    const secret = at % SECRETS === 0 ? SECRET : SECRET.slice(0, -1) + String(at % SECRETS);
+    const daemon = ScriptedDaemon.dial(dial, { address, secret, daemon_id: daemonId(at + 1) });
+    daemon.on = (frame) => {
+      if (frame.type === "ping") daemon.say({ type: "pong", ping_id: frame.ping_id });
+      if (frame.type !== "request") return;
+      const { id } = frame;
+      daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+      daemon.sayBytes(id, new TextEncoder().encode(daemonId(at + 1)));
+      daemon.say({ type: "end", id });
+    };
+    return daemon;
+  });
+  await until("all of them", () => relay.relay.machines.size === DAEMONS || undefined);
+  const ours = relay.relay.machines.list(NAMESPACE);
+  assert.equal(ours.length, DAEMONS / SECRETS);
+  const answers = await Promise.all(ours.map(async ({ daemon_id }) => {
+    return [daemon_id, await (await relay.ask(daemon_id, "/health")).text()];
+  }));
+  assert.ok(answers.every(([asked, answered]) => asked === answered));
+  for (const daemon of daemons) daemon.close();
+  await until("all are gone", () => relay.relay.machines.size === 0 || undefined);
+});
