@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
+import type { Database } from "kit/sqlite.ts";
 import { lineOn } from "kit/tunnel/line.ts";
 import { Relay } from "../../relay/app.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
@@ -13,6 +14,7 @@ export class OAuthRelay implements AsyncDisposable {
   readonly logged: string[] = [];
   readonly issuer: string;
   readonly secret = SECRET;
+  readonly db: Database;
   readonly #relay: Relay;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #beating: Promise<void>;
@@ -26,7 +28,7 @@ export class OAuthRelay implements AsyncDisposable {
     );
     const issuer = this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
     const log = jsonLog(systemClock, "info", (line) => this.logged.push(line));
-    const db = openDatabase(":memory:", issuer, log);
+    const db = this.db = openDatabase(":memory:", issuer, log);
     const relay = this.#relay = new Relay({
       ...{ clock: systemClock, ids: randomIds, log, proxy: { mode: "direct" } },
       oauth: { issuer, db },
