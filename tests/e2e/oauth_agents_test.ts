@@ -8,7 +8,7 @@ import { cacheDir, claudeCode, withLab } from "./lab.ts";
 import { OAuthRelay } from "./oauth_lab.ts";
 
 const FILE = import.meta.url;
-const AUTHORIZE = /https?:\/\/\S+\/oauth\/authorize\?[^\s\x1b]+(?=[\s\x1b])/;
+const AUTHORIZE = /https?:\/\/[^\s\p{Cc}]+?\/oauth\/authorize\?[^\s\p{Cc}]+(?=[\s\p{Cc}])/u;
 
 const LOGIN_MS_MAX = 40_000;
 
