@@ -10,6 +10,7 @@ import { digestOf } from "../../relay/secrets.ts";
 import {
   App,
   countOf,
+  DAY_MS,
   errorOf,
   hiddenIn,
   type OAuthWorld,
@@ -246,4 +247,19 @@ Deno.test("whoever writes clears away what is over, a bounded part at a time [8.
   assert.equal(countOf(w.db, "oauth_access_tokens"), 0);
   await app.revoke("nothing");
   assert.equal(countOf(w.db, "oauth_grants"), 1);
+});
+
+Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const issued = [];
+  for (let at = 0; at < 25; at++) issued.push(await app.connect());
+  await w.clock.advance(30 * DAY_MS);
+  assert.equal((await app.refresh(issued.at(-1)?.refresh_token ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_grants"), 5, "it was refused while its row was there");
+  const codes = [];
+  for (let at = 0; at < 25; at++) codes.push((await new Person(w).allow(app)).searchParams);
+  await w.clock.advance(60_000);
+  assert.equal((await app.redeem(codes.at(-1)?.get("code") ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_codes"), 5);
 });
