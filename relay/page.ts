@@ -54,6 +54,7 @@ button.quiet { margin: 0; background: none; color: var(--accent); padding: .3rem
 ul.cards { list-style: none; padding: 0 }
 ul.cards li { border: 1px solid var(--line); border-radius: .5rem; background: var(--raised);
   padding: .8rem 1rem; margin-bottom: .75rem; overflow-wrap: anywhere }
+ul.news { list-style: none; padding: 0; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line);
   border-radius: .4rem; background: var(--raised); padding: .8rem 1rem; font: inherit }
 code, time { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: anywhere }

@@ -35,7 +35,7 @@ export class Rooms implements AsyncDisposable {
     const { clock, ids, machines, paces, oauth, address, sessions } = needs;
     const shares = this.shares = new Shares(clock, ids);
     this.routes = [
-      ...keyRoutes({ ids, address, sessions, machines, paces }),
+      ...keyRoutes({ ids, address, sessions, machines, paces, has_apps: oauth !== undefined }),
       ...shareRoutes({ address, machines, shares, sessions, pace: paces.guests }),
       ...(oauth ? mcpRoutes({ address, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];

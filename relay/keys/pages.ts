@@ -47,7 +47,11 @@ export function tooOftenPage(seconds: number): Response {
   );
 }
 
-export function machinesPage(session: Session, machines: readonly Machine[]): Response {
+export function machinesPage(
+  session: Session,
+  machines: readonly Machine[],
+  { has_apps }: { has_apps: boolean },
+): Response {
   const list = machines.map(({ daemon_id, machine, connected_at }) =>
     html`
       <li><a href="/m/${daemon_id}/dashboard"><strong>${machine}</strong></a><br>
@@ -60,7 +64,7 @@ export function machinesPage(session: Session, machines: readonly Machine[]): Re
     html`
       <h1>Your machines</h1>
       ${list.length > 0 ? html`<ul class="cards">${list}</ul>` : noMachines()}
-      <p><a href="/oauth/connections">Connected apps</a></p>
+      ${has_apps ? html`<p><a href="/oauth/connections">Connected apps</a></p>` : undefined}
     `,
   );
 }

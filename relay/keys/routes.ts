@@ -25,12 +25,14 @@ export interface KeyNeeds {
   readonly address: Address;
   readonly sessions: Sessions;
   readonly machines: Pick<Machines, "list">;
+  /** Whether apps can connect at all: their page is OAuth's. */
+  readonly has_apps: boolean;
   /** Of drawing secrets, and of signing in: one does not use up the other. */
   readonly paces: { readonly register: Pace; readonly login: Pace };
 }
 
 export function keyRoutes(needs: KeyNeeds): Route[] {
-  const { ids, address, sessions, machines, paces } = needs;
+  const { ids, address, sessions, machines, paces, has_apps } = needs;
   return [
     rawRoute(contracts.registerKey, async (request, { remote }) => {
       address.refuseForeign(request);
@@ -62,7 +64,7 @@ export function keyRoutes(needs: KeyNeeds): Route[] {
     rawRoute(contracts.showMachines, (request) => {
       const session = sessions.of(request);
       if (!session) return seeOther("/");
-      return machinesPage(session, machines.list(session.namespace));
+      return machinesPage(session, machines.list(session.namespace), { has_apps });
     }),
   ];
 }

@@ -60,7 +60,7 @@ export function viewerPage({ share, peer, asked }: View): Response {
       ${asked && answer(asked)}
       <h2 id="what">What happens</h2>
       <p class="soft" id="live">Load this page again to see how it stands.</p>
-      <ol id="news" class="cards" aria-labelledby="what" aria-live="polite"></ol>
+      <ul id="news" class="news" aria-labelledby="what" aria-live="polite"></ul>
     `,
   );
 }

@@ -29,7 +29,7 @@ export function openRelay(outside: Outside): ReturnType<typeof serve> {
   const { registrations, ...paces } = openPaces(outside);
   const needs = { clock, ids, log, address, sessions, machines };
   const { routes } = openOAuth({ ...needs, ...oauth, registrations });
-  return serve([...keyRoutes({ ...needs, paces }), ...routes], {
+  return serve([...keyRoutes({ ...needs, paces, has_apps: true }), ...routes], {
     admit: () => undefined,
     authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
     durable: () => undefined,
