@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
 import type { Route } from "kit/route.ts";
 import type { Database } from "kit/sqlite.ts";
 import type { Address } from "../address.ts";
@@ -47,5 +48,14 @@ export function openOAuth(needs: OAuthNeeds): OAuth {
   const consent = new Consent({ ...needs, resource, clients, grants });
   const connections = new Connections({ grants, sessions, log });
   const desks = { issuer, resource, clients, grants, consent, connections, registrations, log };
-  return { routes: oauthRoutes(desks), tokens: { check: (token) => grants.bearerOf(token) } };
+  return { routes: oauthRoutes(desks), tokens: { check: (token) => checked(grants, token) } };
+}
+
+/** What cannot be looked up lets nobody in, and says that it may be tried again. */
+function checked(grants: Grants, token: string): Bearer | undefined {
+  try {
+    return grants.bearerOf(token);
+  } catch (fault) {
+    throw new Problem("storage_failed", {}, fault);
+  }
 }

@@ -57,13 +57,13 @@ export function oauthRoutes(desks: Desks): Route[] {
 }
 
 /** What each grant type takes beside `client_id` and `resource`. */
-const GRANTS: Readonly<Record<string, typeof redeem | undefined>> = Object.assign(
-  Object.create(null),
-  { authorization_code: redeem, refresh_token: refresh },
-);
+const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
+  ["authorization_code", redeem],
+  ["refresh_token", refresh],
+]);
 
 function issue({ clients, grants, resource }: Desks, params: Params): contracts.Credentials {
-  const exchange = GRANTS[mustGet(params, "grant_type")];
+  const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
   if (!exchange) throw new Refusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
   mustGet(params, "resource");

@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
 import { chromium } from "playwright-core";
-import { Callback, chromiumPath, RealRelay } from "./oauth_lab.ts";
+import { z } from "zod";
+import { Callback, chromiumPath, OAuthRelay } from "./oauth_lab.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ = "agents:read";
@@ -22,7 +24,7 @@ interface Connecting {
 }
 
 /** From nothing but the address of the MCP server to the address for the browser. */
-async function connecting(relay: RealRelay, redirect_uri: string): Promise<Connecting> {
+async function connecting(relay: OAuthRelay, redirect_uri: string): Promise<Connecting> {
   const resource = new URL(`${relay.issuer}/mcp`);
   const described = await oauth.processResourceDiscoveryResponse(
     resource,
@@ -81,28 +83,33 @@ async function refresh(c: Connecting, token: string, scope?: string) {
   return await oauth.processRefreshTokenResponse(c.as, c.client, response);
 }
 
-/** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
-async function consentByHttp(relay: RealRelay, address: URL): Promise<URL> {
-  const page = await fetch(address);
-  const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-  const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
-  const answer = await fetch(`${relay.issuer}/oauth/authorize`, {
-    method: "POST",
-    redirect: "manual",
-    headers: { cookie, origin: relay.issuer },
-    body: new URLSearchParams({ request, relay_secret: relay.secret, decision: "allow" }),
-  });
-  await answer.body?.cancel();
-  assert.equal(answer.status, 303);
-  return new URL(answer.headers.get("location") ?? "");
+/** The six tools as an app calls them, by the protocol's own client. */
+async function toolsOf(relay: OAuthRelay, access_token: string) {
+  const client = new Client({ name: "app", version: "1" });
+  const headers = { authorization: `Bearer ${access_token}` };
+  const address = new URL(`${relay.issuer}/mcp`);
+  await client.connect(new StreamableHTTPClientTransport(address, { requestInit: { headers } }));
+  return {
+    async call(name: string, given: Record<string, unknown> = {}) {
+      const { structuredContent } = await client.callTool({ name, arguments: given });
+      return z.record(z.string(), z.unknown()).parse(structuredContent);
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+async function post(url: string, body: unknown): Promise<Record<string, unknown>> {
+  const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  assert.equal(answer.status, 200, await answer.clone().text());
+  return await answer.json();
 }
 
 const invalidGrant = { name: "ResponseBodyError", error: "invalid_grant" };
 
 Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.oauth.foreign]", async () => {
-  await using relay = new RealRelay();
+  await using relay = await OAuthRelay.start();
   const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
-  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const first = await redeem(c, await relay.consent(c.address));
   assert.equal(first.scope, BOTH);
   assert.equal(first.expires_in, 900);
   const second = await refresh(c, first.refresh_token ?? "");
@@ -125,10 +132,42 @@ Deno.test("a foreign client discovers, registers, connects, refreshes, narrows a
   assert.ok(relay.logged.every((line) => !line.includes("mesh_")));
 });
 
+Deno.test("an app that has connected works with an agent, and only with its own requests [5.oauth.identity] [4.oauth.foreign]", async () => {
+  await using relay = await OAuthRelay.start();
+  const { url, daemon_id } = relay.daemon;
+  const { peer_id } = await post(`${url}/peers`, { name: "api", path: "/work", backend: "sdk" });
+  const c = await connecting(relay, "http://127.0.0.1:49152/callback");
+  const first = await redeem(c, await relay.consent(c.address));
+  await using app = await toolsOf(relay, first.access_token);
+  const { machines } = await app.call("list_machines");
+  assert.deepEqual(z.array(z.object({ daemon_id: z.string() })).parse(machines), [{ daemon_id }]);
+  const { agents } = await app.call("list_agents", { daemon_id });
+  assert.deepEqual(z.array(z.object({ peer_id: z.string() })).parse(agents), [{ peer_id }]);
+  const asked = await app.call("ask_agent", { daemon_id, peer_id, message: "What is 6 times 7?" });
+  assert.equal(asked.status, "pending");
+  const { request_id } = asked;
+  const { requests } = await app.call("list_requests", { daemon_id });
+  assert.deepEqual(z.array(z.object({ request_id: z.string() })).parse(requests), [{ request_id }]);
+  await post(`${url}/ack`, { correlation_id: request_id, message: "42", from_peer: peer_id });
+  await app.call("send_message", { daemon_id, peer_id, message: "Thanks" });
+  const second = await refresh(c, first.refresh_token ?? "");
+  await using later = await toolsOf(relay, second.access_token);
+  const replied = await later.call("get_reply", { daemon_id, request_id });
+  assert.equal(replied.reply, "42");
+  const stranger = await connecting(relay, "http://127.0.0.1:49153/callback");
+  const another = await redeem(stranger, await relay.consent(stranger.address));
+  await using other = await toolsOf(relay, another.access_token);
+  const unknown = await other.call("get_reply", { daemon_id, request_id });
+  assert.equal(unknown.error, "unknown_request");
+  await oauth.revocationRequest(c.as, c.client, oauth.None(), second.refresh_token ?? "", OPTIONS);
+  await assert.rejects(later.call("list_machines"), /401|nauthorized|invalid_token/);
+  assert.ok(relay.logged.every((line) => !/mesh_(sk|at|rt|ac)_/.test(line)));
+});
+
 Deno.test("a foreign client that replays a refresh token has lost its grant [5.oauth.refresh.reuse]", async () => {
-  await using relay = new RealRelay();
+  await using relay = await OAuthRelay.start();
   const c = await connecting(relay, "http://localhost:49152/callback");
-  const first = await redeem(c, await consentByHttp(relay, c.address));
+  const first = await redeem(c, await relay.consent(c.address));
   const second = await refresh(c, first.refresh_token ?? "");
   await assert.rejects(refresh(c, first.refresh_token ?? ""), invalidGrant);
   await assert.rejects(refresh(c, second.refresh_token ?? ""), invalidGrant);
@@ -142,7 +181,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
     Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
     return;
   }
-  await using relay = new RealRelay();
+  await using relay = await OAuthRelay.start();
   await using callback = new Callback("/callback/app");
   const c = await connecting(relay, callback.url);
   const browser = await chromium.launch({

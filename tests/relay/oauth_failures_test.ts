@@ -10,12 +10,14 @@ import { digestOf } from "../../relay/secrets.ts";
 import {
   App,
   countOf,
+  DAY_MS,
   errorOf,
   hiddenIn,
   type OAuthWorld,
   oauthWorld,
   Person,
   SECRET,
+  tokensIn,
   tokensOf,
 } from "./oauth_cast.ts";
 
@@ -163,14 +165,15 @@ Deno.test("a database that cannot be read lets nobody in and says no client is u
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token, refresh_token } = await app.connect();
+  const { check } = tokensIn(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
   for (const table of TABLES.filter((table) => table !== "oauth_issuer")) {
     w.db.run(`alter table ${table} rename to gone`);
     const reads = ["oauth_grants", "oauth_access_tokens"].includes(table);
-    if (reads) assert.throws(() => rows.bearer(w.db, digestOf(access_token), w.clock.now()));
+    if (reads) assert.throws(() => check(access_token), { code: "storage_failed" });
     w.db.run(`alter table gone rename to ${table}`);
   }
-  assert.ok(rows.bearer(w.db, digestOf(access_token), w.clock.now()));
+  assert.ok(check(access_token));
   w.db.run("alter table oauth_clients rename to gone");
   for (const response of [await app.refresh(refresh_token), await app.redeem(code)]) {
     assert.deepEqual(await errorOf(response), [503, "temporarily_unavailable"]);
@@ -244,4 +247,19 @@ Deno.test("whoever writes clears away what is over, a bounded part at a time [8.
   assert.equal(countOf(w.db, "oauth_access_tokens"), 0);
   await app.revoke("nothing");
   assert.equal(countOf(w.db, "oauth_grants"), 1);
+});
+
+Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const issued = [];
+  for (let at = 0; at < 25; at++) issued.push(await app.connect());
+  await w.clock.advance(30 * DAY_MS);
+  assert.equal((await app.refresh(issued.at(-1)?.refresh_token ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_grants"), 5, "it was refused while its row was there");
+  const codes = [];
+  for (let at = 0; at < 25; at++) codes.push((await new Person(w).allow(app)).searchParams);
+  await w.clock.advance(60_000);
+  assert.equal((await app.redeem(codes.at(-1)?.get("code") ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_codes"), 5);
 });
