@@ -20,6 +20,7 @@ const STEADY_MS = 30_000;
 /** So often in so long, and two daemons push each other off by turns. */
 const REPLACED_MAX = 2;
 const REPLACED_WINDOW_MS = 60_000;
+/** Of a reason, which may be the relay's: it is shown at terminals, and steers none. */
 const REASON_LENGTH_MAX = 300;
 
 export interface UplinkOptions {
@@ -173,7 +174,7 @@ export class Uplink {
     line?.close(CLOSE.going_away, "going_away");
     this.#state = uplinkMachine.step(this.#state, "failed");
     this.#dial_at = now + this.#rest();
-    this.#last_error = why.slice(0, REASON_LENGTH_MAX);
+    this.#last_error = why.slice(0, REASON_LENGTH_MAX).replaceAll(/\p{C}/gu, "?");
     if (this.#told !== "down") {
       log.warn("The relay is away", { url: this.#options.url, why: this.#last_error });
     }
@@ -190,7 +191,7 @@ export class Uplink {
   #tell(reason: string | null): void {
     const { db, events } = this.#ground;
     const status = this.#state;
-    if (this.#told === status && this.#dial_at !== undefined) return;
+    if (this.#told === status) return;
     this.#told = status;
     db.transact(() => events.append("relay_status", { status, url: this.#options.url, reason }));
   }

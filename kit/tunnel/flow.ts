@@ -5,6 +5,9 @@ import { STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
 /** A part of a window that is worth a frame to give it back. */
 const RETURN_SHARE = 4;
 
+/** Pieces that together are no longer than this are kept as one. */
+const SMALL_BYTES = 4096;
+
 /** Bytes that may be sent. Senders take from it in the order they came; the other end gives. */
 export class Credit {
   readonly #bytes_max: number;
@@ -114,7 +117,7 @@ export class Inlet {
   take(chunk: Uint8Array<ArrayBuffer>): "kept" | "left" | "no room" {
     if (this.#state === "over") return "left";
     if (this.#state === "whole" || !this.#returns.came(chunk.length)) return "no room";
-    this.#chunks.push(chunk);
+    this.#keep(chunk);
     this.#wanted?.();
     return "kept";
   }
@@ -149,6 +152,17 @@ export class Inlet {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wanted = resolve;
     return promise.then(() => this.#pull());
+  }
+
+  /** Many small pieces, or views of large messages, would take far more memory than they count. */
+  #keep(chunk: Uint8Array<ArrayBuffer>): void {
+    const last = this.#chunks.at(-1);
+    if (last && last.length + chunk.length <= SMALL_BYTES) {
+      const joined = new Uint8Array(last.length + chunk.length);
+      joined.set(last);
+      joined.set(chunk, last.length);
+      this.#chunks[this.#chunks.length - 1] = joined;
+    } else this.#chunks.push(chunk.length * 2 < chunk.buffer.byteLength ? chunk.slice() : chunk);
   }
 
   #drop(): void {

@@ -43,16 +43,20 @@ export type CloseReason = keyof typeof CLOSE;
 const StreamId = z.int().min(1).max(0xffff_ffff);
 const HeaderName = z.string().max(256).regex(/^[\w-]+$/);
 /** Bytes, as HTTP has them; a line's end would begin another header. */
-// deno-lint-ignore no-control-regex
 const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
 const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
+
+/** A short text that is shown to people, and steers no terminal. */
+function shown(most: number) {
+  return z.string().max(most).regex(/^\P{C}*$/u);
+}
 
 /** The daemon's first frame. Its id and its secret came with the upgrade. */
 export const Hello = z.object({
   type: z.literal("hello"),
   protocol: z.literal(PROTOCOL),
-  machine: z.string().max(255),
-  version: z.string().max(64),
+  machine: shown(255),
+  version: shown(64),
   capabilities: z.record(z.string().max(64), z.boolean())
     .refine((said) => Object.keys(said).length <= 64, "More than 64 capabilities"),
 });

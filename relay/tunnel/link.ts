@@ -170,7 +170,8 @@ export class Link implements Ears {
       this.#say({ type: "refused", error: "unknown_protocol", detail });
       return this.end("unknown_protocol");
     }
-    this.#say({ type: "refused", error: "not_hello", detail: "The first frame is not hello" });
+    const detail = `The first frame is no hello of version ${PROTOCOL}`;
+    this.#say({ type: "refused", error: "not_hello", detail });
     this.end("not_hello");
   }
 

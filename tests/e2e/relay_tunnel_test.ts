@@ -139,6 +139,34 @@ Deno.test("a relay that went away is dialled until it is back, and its requests 
   assert.equal((await second.ask(daemon.daemon_id, "/health")).status, 200);
 });
 
+Deno.test("the program's own relay takes a daemon in, and both end well", async () => {
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--cached-only", main, "relay"],
+    env: { RELAY_PORT: "0" },
+    stderr: "piped",
+  }).spawn();
+  let said = "";
+  const reading = child.stderr.pipeThrough(new TextDecoderStream())
+    .pipeTo(new WritableStream({ write: (text) => void (said += text) }));
+  const url = await until("the relay", () => /"url":"([^"]+)"/.exec(said)?.[1]);
+  await using daemon = await RealDaemon.start(url);
+  await until("the tunnel", async () => {
+    return (await (await fetch(`${url}/health`)).json()).daemons === 1 || undefined;
+  });
+  const headers = { authorization: `Bearer ${SECRET}` };
+  const { daemons } = await (await fetch(`${url}/api/v1/daemons`, { headers })).json();
+  assert.deepEqual(daemons.map((one: { daemon_id: string }) => one.daemon_id), [daemon.daemon_id]);
+  child.kill("SIGTERM");
+  assert.equal((await child.status).code, 0);
+  await reading;
+  await until("the daemon noticed", async () => {
+    return (await daemon.health()).relay.status !== "connected" || undefined;
+  });
+  assert.equal(await daemon.end("SIGTERM"), 0);
+  assert.ok(!said.includes(SECRET));
+});
+
 Deno.test("no log of either end holds the secret [5.relay.no-secret-in-logs]", async () => {
   await using b = await both({ MESH_DAEMON__AUTH_TOKEN: "token-of-the-daemon" });
   const { relay, daemon } = b;

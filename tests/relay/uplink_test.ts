@@ -238,6 +238,17 @@ Deno.test("a daemon that goes down closes its tunnel, and tells no events any mo
   assert.ok(r.logged.some((line) => line.includes("going_away")));
 });
 
+Deno.test("what a relay says of its reasons steers no terminal", async () => {
+  const detail = "no\x1b[2J\u202e room";
+  const relay = scriptedRelay((end) =>
+    queueMicrotask(() => end.send(JSON.stringify({ type: "refused", error: "x", detail })))
+  );
+  await using w = world({ dial: relay.dial, settings: ON });
+  relay.on(w);
+  await beats(w, 1);
+  assert.equal((await relayOf(w)).last_error, "no?[2J? room");
+});
+
 Deno.test("two daemons of other secrets with one id do not see each other", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);
