@@ -1,4 +1,4 @@
-/** A whole relay on a port, its issuer where it listens; and the official client as an app of it. */
+/** A whole relay on a port, its issuer where it listens; the official client as an app of it. */
 
 import {
   Client,

@@ -1,4 +1,4 @@
-/** Checks of the conformance suite that the relay does not meet on purpose, each with its reason. */
+/** Checks of the conformance suite that the relay does not meet on purpose, and the reasons. */
 
 export interface Expected {
   readonly revision: string;

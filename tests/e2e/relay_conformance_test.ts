@@ -8,7 +8,7 @@ import { grant } from "../relay/mcp_cast.ts";
 import { conform } from "./conformance_suite.ts";
 import { EXPECTED } from "./relay_conformance_expected.ts";
 
-/** What the relay offers, tools alone; and the protocol's forms of a tool's answer, of a fixture. */
+/** What the relay offers, tools alone; and the forms of a tool's answer, of a fixture. */
 // deno-fmt-ignore
 const SCENARIOS: readonly [server: "relay" | "fixture", revision: string, scenario: string][] = [
   ["relay",   "2025-11-25", "server-initialize"],
