@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
-import { lineOn } from "kit/tunnel/line.ts";
+import { dial } from "./dial.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { Daemon } from "./app.ts";
@@ -62,8 +62,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       hooks: agents.hooks,
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
-      dial: (address, headers, ears) =>
-        lineOn(new WebSocket(address, { headers: { ...headers } }), ears),
+      dial,
       send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>

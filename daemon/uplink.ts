@@ -199,7 +199,7 @@ export class Uplink {
 
 /** What the runtime says of a dial that failed, in words of ours. */
 function explain(fault: string): string {
-  const status = /status code: (\d+)/.exec(fault)?.[1];
+  const status = /(?:status code|server response): (\d+)/.exec(fault)?.[1];
   if (status === "401") return "the relay does not take relay.secret (401)";
   if (status !== undefined) return `the relay answered ${status} where the tunnel should be`;
   return fault.replace(/^NetworkError: /, "");

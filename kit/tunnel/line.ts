@@ -27,8 +27,21 @@ function fitting(reason: string): string {
   return reason.replaceAll(/[^ -~]/g, "?").slice(0, REASON_BYTES_MAX);
 }
 
-/** Turns a socket of the runtime's into a line. */
-export function lineOn(socket: WebSocket, ears: Ears): Line {
+/** A WebSocket, whoever made it: as much of it as a line needs. */
+export interface Socket {
+  binaryType: string;
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  onopen: unknown;
+  onmessage: unknown;
+  onerror: unknown;
+  onclose: unknown;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(code?: number, reason?: string): void;
+}
+
+/** Turns a socket into a line. */
+export function lineOn(socket: Socket, ears: Ears): Line {
   let [closing, over, heard] = [false, false, 0];
   let fault: string | undefined;
   const end = (code: number, reason: string) => {
@@ -40,14 +53,14 @@ export function lineOn(socket: WebSocket, ears: Ears): Line {
   socket.onopen = () => {
     if (!closing) ears.opened();
   };
-  socket.onmessage = ({ data }) => {
+  socket.onmessage = ({ data }: { data: Data }) => {
     heard++;
     if (!closing) ears.heard(data);
   };
-  socket.onerror = (event) => {
-    if (event instanceof ErrorEvent) fault = event.message;
+  socket.onerror = ({ message }: { message?: string }) => {
+    if (message) fault = message;
   };
-  socket.onclose = ({ code, reason }) => end(code, reason);
+  socket.onclose = ({ code, reason }: { code: number; reason: string }) => end(code, reason);
   return {
     get open() {
       return !closing && socket.readyState === WebSocket.OPEN;
