@@ -14,7 +14,7 @@ const POLL_MS = 25;
 
 export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
-const COOKIE = "mesh=signed-in";
+export const COOKIE = "mesh=signed-in";
 
 /** Asks again until there is an answer; a deadline, not a sleep, bounds it. */
 export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>) {
