@@ -52,7 +52,7 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
 
 /** Why it is away belongs beside that it is. */
 function relayOf({ status, url, last_error }: Health["relay"]): string {
-  return [status, url, last_error && ink("yellow", last_error)].filter(Boolean).join("  ");
+  return [status, url, last_error].filter(Boolean).join("  ");
 }
 
 export function showPeers(to: Terminal, peers: readonly Peer[], clock: Clock): void {

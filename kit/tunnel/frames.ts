@@ -36,7 +36,6 @@ export const CLOSE = {
   too_many_daemons: 4008,
   superseded: 4009,
   no_pong: 4010,
-  too_slow: 4013,
 } as const;
 export type CloseReason = keyof typeof CLOSE;
 

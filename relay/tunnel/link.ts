@@ -35,6 +35,9 @@ export interface LinkNeeds {
 
 /** Answers that have no body, whatever was sent. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+/** What a frame has beside what was asked: its type and its number. */
+const FRAME_BYTES = 64;
+const encoder = new TextEncoder();
 const Asked = RequestHead.omit({ type: true, id: true });
 
 export class Link implements Ears {
@@ -190,9 +193,9 @@ function askedOf({ method, path, headers = {}, body, door = "program" }: Machine
     door,
   });
   if (!asked.success) throw invalidRequest(asked.error);
-  const room = HEAD_BYTES_MAX - 64;
-  if (JSON.stringify(asked.data).length > room) {
-    throw new Problem("body_too_large", { bytes_max: room });
+  const bytes_max = HEAD_BYTES_MAX - FRAME_BYTES;
+  if (encoder.encode(JSON.stringify(asked.data)).length > bytes_max) {
+    throw new Problem("body_too_large", { bytes_max });
   }
   return asked.data;
 }

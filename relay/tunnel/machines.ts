@@ -116,6 +116,8 @@ export class Registry implements Machines {
     const { namespace, daemon_id } = link.dialled;
     const of = this.#links.getOrInsertComputed(namespace, () => new Map());
     const older = of.get(daemon_id);
+    // Several may have dialled at once, while there was room for each.
+    if (!older && of.size >= DAEMONS_OF_ONE_MAX) return link.end("too_many_daemons");
     of.set(daemon_id, link);
     this.#left.delete(keyOf(link.dialled));
     const { machine = "", version = "" } = link.machine ?? {};

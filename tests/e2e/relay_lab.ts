@@ -32,7 +32,8 @@ export class RealRelay implements AsyncDisposable {
   readonly url: string;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #beating: Promise<void>;
-  readonly #cookie: string;
+  /** Of the one browser that is signed in. */
+  readonly cookie: string;
 
   constructor(port = 0) {
     this.relay = new Relay({
@@ -52,7 +53,7 @@ export class RealRelay implements AsyncDisposable {
       return this.relay.fetch(request, remoteAddr);
     });
     this.url = `http://127.0.0.1:${this.#server.addr.port}`;
-    this.#cookie = this.relay.sessions.open(NAMESPACE, new Request(this.url)).split(";", 1)[0] ??
+    this.cookie = this.relay.sessions.open(NAMESPACE, new Request(this.url)).split(";", 1)[0] ??
       "";
     this.#beating = this.relay.run();
   }
@@ -60,7 +61,7 @@ export class RealRelay implements AsyncDisposable {
   /** As a signed-in browser on a page of the relay's. */
   browse(daemon_id: string, path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set("cookie", this.#cookie);
+    headers.set("cookie", this.cookie);
     headers.set("sec-fetch-site", "same-origin");
     return fetch(`${this.url}/m/${daemon_id}${path}`, { ...init, headers });
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { HELD_BYTES_MAX } from "kit/tunnel/frames.ts";
+import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
 import { isUnreachable } from "../../relay/tunnel/contract.ts";
 import { RealDaemon, RealRelay, SECRET, until } from "./relay_lab.ts";
 
@@ -46,6 +46,28 @@ Deno.test("an attachment of 25 MB goes up and comes down, and the relay holds li
   assert.equal(got.length, FILE_BYTES);
   assert.ok(got.every((byte, at) => byte === bytes[at]));
   assert.ok(most <= HELD_BYTES_MAX / 32, `${most} bytes were held`);
+});
+
+Deno.test("a reader that takes nothing holds one window of the relay's memory, and nobody up", async () => {
+  await using b = await both();
+  const { relay, daemon } = b;
+  const form = new FormData();
+  form.append("file", new File([new Uint8Array(FILE_BYTES)], "big.bin"));
+  const up = await relay.browse(daemon.daemon_id, "/attachments", { method: "POST", body: form });
+  const { id } = await up.json();
+  const { port } = new URL(relay.url);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+  const head =
+    `GET /m/${daemon.daemon_id}/attachments/${id} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n` +
+    `cookie: ${relay.cookie}\r\nsec-fetch-site: same-origin\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  await until("its window is full", () => {
+    return relay.relay.machines.held_bytes > STREAM_WINDOW_BYTES / 2 || undefined;
+  });
+  for (let request = 0; request < 50; request++) {
+    await (await relay.ask(daemon.daemon_id, "/peers")).text();
+    assert.ok(relay.relay.machines.held_bytes <= STREAM_WINDOW_BYTES);
+  }
 });
 
 Deno.test("a thousand requests at once are answered while one hangs", async () => {

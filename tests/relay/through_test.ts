@@ -236,13 +236,11 @@ Deno.test("a path or a head that no frame can take is refused, and the tunnel st
   await using r = relayWorld();
   await using w = await r.daemon(1);
   assert.equal((await browse(r, `/peers?q=${"x".repeat(20_000)}`)).status, 422);
-  const headers = {
-    ...OURS,
-    "accept": "a".repeat(30_000),
-    "accept-language": "b".repeat(30_000),
-    "if-none-match": "c".repeat(30_000),
-  };
-  assert.equal((await browse(r, "/peers", { headers })).status, 413);
+  for (const letter of ["a", "\u00e9"]) {
+    const long = letter.repeat(letter === "a" ? 30_000 : 15_000);
+    const more = { "accept": long, "accept-language": long, "if-none-match": long };
+    assert.equal((await browse(r, "/peers", { headers: { ...OURS, ...more } })).status, 413);
+  }
   assert.equal((await browse(r, "/peers")).status, 200);
   assert.equal(said(w, "relay_status").length, 1);
 });
