@@ -13,6 +13,16 @@ export interface Held extends Disposable {
 
 /** Opens the file for this process alone, or says in one sentence why that cannot be. */
 export function holdDatabase(path: string, issuer: string, log: Log): Held {
+  try {
+    return hold(path, issuer, log);
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    if (why.startsWith("Cannot open")) throw fault;
+    throw new Error(`Cannot open ${path}: ${why}; RELAY_OAUTH_DB names another file`);
+  }
+}
+
+function hold(path: string, issuer: string, log: Log): Held {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   // What SQLite puts beside it is as private. However it is called, one file has one lock.

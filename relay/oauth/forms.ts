@@ -14,11 +14,14 @@ export interface Params {
 }
 
 export function paramsOf(search: URLSearchParams): Params {
-  const names = [...search.keys()];
-  const repeated = names.filter((name, at) => names.indexOf(name) !== at);
+  const values = new Map<string, string>(), repeated = new Set<string>();
+  for (const [name, value] of search) {
+    if (values.has(name)) repeated.add(name);
+    values.set(name, value);
+  }
   return {
-    get: (name) => repeated.includes(name) ? undefined : search.get(name) || undefined,
-    repeated: [...new Set(repeated)],
+    get: (name) => repeated.has(name) ? undefined : values.get(name) || undefined,
+    repeated: [...repeated],
   };
 }
 

@@ -208,6 +208,12 @@ Deno.test("a file that is no database is told so, and let go of", () => {
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   Deno.writeTextFileSync(path, "no database at all ".repeat(100));
-  assert.throws(() => holdDatabase(path, ISSUER, LOG), { message: /not a database/ });
-  assert.throws(() => holdDatabase(path, ISSUER, LOG), { message: /not a database/ });
+  for (const _ of [1, 2]) {
+    assert.throws(() => holdDatabase(path, ISSUER, LOG), {
+      message: /^Cannot open .*oauth\.db: .*not a database; RELAY_OAUTH_DB names another file$/,
+    });
+  }
+  assert.throws(() => holdDatabase(dir.path, ISSUER, LOG), {
+    message: /^Cannot open .*directory.*; RELAY_OAUTH_DB names another file$/,
+  });
 });

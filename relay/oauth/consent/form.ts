@@ -64,7 +64,6 @@ export class Seal {
       const { payload } = await jwtDecrypt(sealed, this.#key, {
         contentEncryptionAlgorithms: [HEADER.enc],
         keyManagementAlgorithms: [HEADER.alg],
-        currentDate: new Date(this.#clock.now()),
       });
       return Sealed.parse(payload["form"]);
     } catch {
