@@ -33,6 +33,7 @@ import { SCHEDULE_COMMANDS } from "./cli/schedule_commands.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
 import { SELFTEST } from "./cli/selftest_command.ts";
+import { SHARE_COMMANDS } from "./cli/share_commands.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
@@ -273,6 +274,7 @@ export const COMMANDS: readonly Command[] = [
   ...JOB_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...SPAWN_COMMANDS,
+  ...SHARE_COMMANDS,
   ATTACH_COMMAND,
   ...SURFACE_COMMANDS,
   ...ROLE_COMMANDS,

@@ -44,6 +44,7 @@ import type { Mortals } from "./peers/lives/ending.ts";
 import { Replaced } from "./peers/lives/replaced.ts";
 import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
+import type { Shares } from "./peers/shares/shares.ts";
 import * as peerRows from "./peers/store.ts";
 import type { Jobs } from "./jobs/jobs.ts";
 import { openJobs } from "./jobs_wiring.ts";
@@ -74,6 +75,8 @@ import {
 import { openLives } from "./wiring_lives.ts";
 import { openSchedules } from "./wiring_schedules.ts";
 import { openJournal, openRestarts, openSpawns } from "./spawn_wiring.ts";
+import type { Dial, Uplink } from "./uplink.ts";
+import { openShares, openUplink } from "./wiring_uplink.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -102,6 +105,10 @@ export interface Outside {
   readonly files: Files;
   /** Runs acceptance checks of jobs. */
   readonly programs: Programs;
+  /** A socket to the relay. */
+  readonly dial: Dial;
+  /** A request to the relay. */
+  readonly send: (request: Request) => Promise<Response>;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -147,6 +154,9 @@ export class Daemon implements AsyncDisposable {
   /** Calls a contract in this very process, as the operator. */
   readonly call: Call;
   readonly numbers: Numbers;
+  /** The tunnel to the relay, where one is configured. */
+  readonly uplink: Uplink | undefined;
+  readonly shares: Shares;
   readonly #ending = new AbortController();
   /** Aborts as the daemon goes down. */
   readonly ending = this.#ending.signal;
@@ -196,7 +206,10 @@ export class Daemon implements AsyncDisposable {
     this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
-    this.fetch = serve(routesOf(this), {
+    this.shares = openShares(this);
+    const routes = routesOf(this);
+    this.uplink = openUplink(this, routes);
+    this.fetch = serve(routes, {
       admit: (request) => {
         this.gate.admit(request);
         if (this.ending.aborted) throw new Problem("shutting_down", {});
@@ -223,6 +236,7 @@ export class Daemon implements AsyncDisposable {
       this.jobs.wakeUp();
     });
     this.attachments.wakeUp();
+    this.uplink?.wakeUp();
   }
 
   /** Beats once a second until the daemon ends; `rest` is for what has to do with the process. */
@@ -260,6 +274,7 @@ export class Daemon implements AsyncDisposable {
     this.messages.beat(now);
     this.inbox.beat(now);
     this.attachments.beat(now);
+    this.uplink?.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }
@@ -268,6 +283,7 @@ export class Daemon implements AsyncDisposable {
   async goDown(): Promise<void> {
     this.questions.goDown();
     this.ground.db.flush();
+    this.uplink?.close();
     this.#ending.abort();
     this.asks.dismiss();
     this.sockets.endAll();

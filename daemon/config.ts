@@ -9,6 +9,7 @@ import { isReserved } from "./peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 import { parseYaml } from "./yaml.ts";
+import { RelaySecret, RelayUrl } from "./uplink_config.ts";
 
 const int = (least: number, most: number, what: string) =>
   z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
@@ -75,6 +76,10 @@ export const SETTINGS = {
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "approvals.gated_tools":           words                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
+  "relay.enabled":                    flag                                                   .default(false),
+  "relay.url":                        RelayUrl                                               .optional(),
+  "relay.secret":                     RelaySecret                                            .optional(),
+  "relay.allow_admin":                flag                                                   .default(false),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
 } as const;
@@ -86,7 +91,11 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
   const path = configPath(env);
   const file = parseFile(path, readOr(path, readFile) ?? "");
   const said: Said = { file, file_name: path, env, parse: parseWord };
-  return readSettings(SETTINGS, said, (read) => [...openToAll(read), ...nowhereToAsk(read)]);
+  return readSettings(SETTINGS, said, (read) => [
+    ...openToAll(read),
+    ...nowhereToAsk(read),
+    ...nowhereToDial(read),
+  ]);
 }
 
 /**
@@ -124,6 +133,16 @@ function nowhereToAsk(config: Partial<Config>): string[] {
     'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
     "allowed: an http or https address",
   ];
+}
+
+/** A tunnel needs both its ends, and a key. */
+function nowhereToDial(config: Partial<Config>): string[] {
+  if (!config["relay.enabled"]) return [];
+  return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
+    .map((key) =>
+      `${key}: found nothing beside relay.enabled; ` +
+      "allowed: what `mesh setup --relay URL` writes, or relay.enabled: false"
+    );
 }
 
 /** No number among the settings has more digits; a token or a name may. */

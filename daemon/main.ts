@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
+import { dial } from "./dial.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { VERDICTS_FILE } from "./agents/selftest/contract.ts";
@@ -67,6 +68,8 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
       programs: programsOf(clock, env),
+      dial,
+      send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

@@ -28,10 +28,12 @@ import { scheduleRoutes } from "./jobs/schedules/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
+import { shareRoutes } from "./peers/shares/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
 import { spawnDoors } from "./spawn_wiring.ts";
+import { CAPABILITIES } from "./uplink.ts";
 
 /** Whatever names its sender, and where to look for that name. */
 interface Spoken {
@@ -50,6 +52,7 @@ export function routesOf(daemon: Daemon): Route[] {
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
+    ...shareRoutes(daemon.shares),
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
@@ -191,7 +194,14 @@ async function doVerb(
   }
 }
 
-function health({ ground, outside, identity, started_at }: Daemon): Health {
+const NO_RELAY = {
+  status: "disabled",
+  url: null,
+  last_connected_at: null,
+  last_error: null,
+} as const;
+
+function health({ ground, outside, identity, started_at, uplink }: Daemon): Health {
   return {
     status: "ok",
     version: VERSION,
@@ -200,7 +210,7 @@ function health({ ground, outside, identity, started_at }: Daemon): Health {
     pid: outside.pid,
     peers: peerRows.count(ground.db),
     schema_version: migrations.length,
-    capabilities: { ask_pull_delivery: true },
-    relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+    capabilities: CAPABILITIES,
+    relay: uplink?.report() ?? NO_RELAY,
   };
 }

@@ -99,6 +99,7 @@ export const EVENTS = {
     ...from,
     to: z.string(), // As it was named: it may be nobody by now.
   }),
+  relay_status: z.object({ status: id, url: id, reason: maybe }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -11,6 +11,7 @@ import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
 import { PEER_TOOLS } from "./peers.ts";
+import { SHARE_TOOLS } from "./relay/shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
 
 export const TOOLS: readonly Tool[] = [
@@ -25,4 +26,5 @@ export const TOOLS: readonly Tool[] = [
   ...SCHEDULE_TOOLS,
   ...LIFE_TOOLS,
   ...SPAWN_TOOLS,
+  ...SHARE_TOOLS,
 ];
