@@ -89,9 +89,8 @@ export class JobSteps {
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, on, { state_reason: null, ...change, ...rest });
       this.#notices.settled(settled, attempt?.executor_peer_id ?? null);
-      if (on === "cancelled" && attempt && attempt.executor_peer_id && !isOwn(attempt)) {
-        this.#notices.cancelled(settled, attempt.executor_peer_id);
-      }
+      const worker = attempt && !isOwn(attempt) ? attempt.executor_peer_id : null;
+      if (settled.cancel_requested && worker) this.#notices.cancelled(settled, worker);
       return settled;
     });
   }

@@ -68,6 +68,16 @@ Deno.test("a job is called off in every state before its end, and an executor at
   assert.equal(api.fires().length, 1);
 });
 
+Deno.test("an executor that calls its job off itself is not told to stop", async () => {
+  await using w = world();
+  const api = await worker(w);
+  const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
+  const attempt_id = await attemptOf(w, job_id);
+  assert.equal((await update(w, job_id, { state: "cancelled", attempt_id })).state, "cancelled");
+  await w.clock.settle();
+  assert.equal(api.told().length, 0);
+});
+
 Deno.test("what is called off before it went out is never sent", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "api");

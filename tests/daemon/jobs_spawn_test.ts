@@ -147,6 +147,7 @@ Deno.test("a recurring job takes up its session again, and never runs twice at o
   assert.equal((await get(w, `/peers/${first.peer_id}`)).status, "offline", "it may come back");
   assert.equal((await template(w, calendar_id)).occurrences, 2, "what was missed is one fire");
   await w.beat();
+  await launched(at, 2);
   assert.deepEqual(terminals.launches[1]?.argv.slice(-2), ["resume", "s-1"]);
   const second = await arrive(at);
   assert.equal(second.peer_id, first.peer_id);
@@ -165,6 +166,7 @@ Deno.test("a session that is lost begins afresh, and the record says so", async 
   await end(w, first.peer_id, "One");
   await w.beat();
   await w.beat(300);
+  await launched(at, 2);
   assert.ok(!terminals.launches[1]?.argv.includes("resume"));
   const { last_occurrence_work_id } = await template(w, calendar_id);
   const [attempt] = (await job(w, last_occurrence_work_id ?? "")).runner.attempts;
@@ -219,12 +221,16 @@ Deno.test("an executor that never registers is ended and started anew, and given
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, own(at));
+  await launched(at, 1);
   const [first] = terminals.panes.keys();
   await w.beat(LEASE_MS / 1000);
   assert.ok(first && !terminals.panes.has(first));
   await w.beat();
-  assert.equal(terminals.launches.length, 2);
-  for (let time = 0; time < 3; time++) await w.beat(LEASE_MS / 1000 + 1);
+  await launched(at, 2);
+  for (let time = 0; time < 3; time++) {
+    await w.beat(LEASE_MS / 1000 + 1);
+    await w.clock.settle();
+  }
   const { state, state_reason, runner } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["unavailable", "executor_never_registered"]);
   assert.equal(runner.attempt_count, 3);
@@ -236,6 +242,7 @@ Deno.test("an executor that ends before it registers is not waited for", async (
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, own(at));
+  await launched(at, 1);
   const pane = [...terminals.panes.values()].at(-1);
   terminals.end(pane?.pane_pid ?? 0);
   for (let second = 0; second < 4; second++) await w.beat();
@@ -254,7 +261,7 @@ Deno.test("a spawned executor that dies at work fails its fire, and a retry star
   assert.equal((await job(w, job_id)).state_reason, "executor_died");
   await post(w, `/jobs/${job_id}/retry`);
   for (let second = 0; second < 3; second++) await w.beat();
-  assert.equal(terminals.launches.length, 2);
+  await launched(at, 2);
   const next = await arrive(at, "s-2");
   assert.notEqual(next.peer_id, api.peer_id);
   await begin(w, next.peer_id);
@@ -271,16 +278,16 @@ Deno.test("what is called off while its executor starts leaves no pane behind", 
   const { job_id } = await create(w, own(at));
   await cancel(w, job_id);
   gate.resolve();
-  await w.clock.settle();
+  await launched(at, 1);
   assert.deepEqual([terminals.launches.length, terminals.panes.size], [1, 0]);
   assert.equal(await stateOf(w, job_id), "cancelled");
 });
 
 Deno.test("only so many executors run at once; the rest wait their turn", async () => {
   await using at = await started();
-  const { w, terminals } = at;
+  const { w } = at;
   for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, own(at));
-  assert.equal(terminals.launches.length, EXECUTORS_MAX);
+  await launched(at, EXECUTORS_MAX);
   const { work } = (await get(w, "/jobs")) as { work: { job_id: string; state: string }[] };
   const waiting = work.filter(({ state }) => state === "queued");
   assert.equal(waiting.length, 1);
@@ -288,7 +295,7 @@ Deno.test("only so many executors run at once; the rest wait their turn", async 
   await cancel(w, work.at(-1)?.job_id ?? "");
   await w.beat();
   await w.beat(10);
-  assert.equal(terminals.launches.length, EXECUTORS_MAX + 1);
+  await launched(at, EXECUTORS_MAX + 1);
 });
 
 Deno.test("what was to be ended when the daemon went down is ended by the next", async () => {
