@@ -5,7 +5,6 @@ import type { Daemon } from "./app.ts";
 import { idsIn } from "./delivery/ladder/framing.ts";
 import type { Start, Started, Worker } from "./jobs/fires/needs.ts";
 import { Jobs } from "./jobs/jobs.ts";
-import { DAEMON } from "./jobs/notices.ts";
 import { isLive } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
 
@@ -44,9 +43,7 @@ export function openJobs(house: Daemon): Jobs {
     },
     notices: {
       orchestrator: (circle) => peerRows.orchestrators(db, circle).find(isLive)?.peer_id,
-      notify: (to_peer, text) => {
-        house.notes.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false });
-      },
+      notify: (to_peer, text) => house.notes.tell(to_peer, text),
     },
     checks: config["jobs.checks"],
     run: (argv, where) => outside.programs.run(argv, { ...where, signal: house.ending }),

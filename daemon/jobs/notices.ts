@@ -4,15 +4,13 @@ import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem } from "kit/problem.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Who speaks for the daemon. */
-export const DAEMON = "mesh";
 /** How much of a result a notice carries; `mesh jobs result` has the rest. */
 const RESULT_CHARS_MAX = 1500;
 
 export interface NoticeNeeds {
   /** The live orchestrator of a circle. */
   orchestrator(circle: string): string | undefined;
-  /** Sends a message as any other is sent; refuses with a problem. */
+  /** Sends it as the daemon's own word; refuses with a problem. */
   notify(to_peer: string, text: string): void;
 }
 

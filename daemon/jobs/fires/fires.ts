@@ -2,7 +2,8 @@
 
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
-import { DAEMON, type Notices } from "../notices.ts";
+import { DAEMON } from "../../delivery/contract.ts";
+import type { Notices } from "../notices.ts";
 import { DAEMON_RESTART, type JobSteps } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";

@@ -1,7 +1,7 @@
 /** Ends executors that were started for one fire, once it is over; what is due survives a crash. */
 
 import type { Ground } from "kit/ground.ts";
-import { DAEMON } from "../notices.ts";
+import { DAEMON } from "../../delivery/contract.ts";
 import type { JobSteps } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { FireNeeds } from "./needs.ts";
