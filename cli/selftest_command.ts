@@ -11,7 +11,7 @@ import {
   type Session,
   type Words,
 } from "./command.ts";
-import { type Machine, thisMachine } from "./doctor/machine.ts";
+import { type Machine, thisMachine, versionIn } from "./doctor/machine.ts";
 import { ink, type Piece, print, printJson, printTable, type Terminal } from "./print.ts";
 import { SPECIMENS } from "./selftest/agents.ts";
 import { play, type Result } from "./selftest/play.ts";
@@ -107,7 +107,7 @@ async function lookFor(specimen: Specimen, machine: Machine): Promise<Found> {
     const env: Env = envIn(home, machine.env);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const ran = await thisMachine(env, machine.clock).run(path, ["--version"]);
-      const version = VERSION.exec(ran?.said ?? "")?.[0];
+      const version = versionIn(ran?.said ?? "");
       if (version !== undefined) return { specimen, version };
     }
     return { specimen, version: "unknown" };
@@ -118,7 +118,6 @@ async function lookFor(specimen: Specimen, machine: Machine): Promise<Found> {
 
 /** The first run of a large program, on a machine that is busy, may take too long. */
 const TRIES_MAX = 3;
-const VERSION = /\d+\.\d+\.\d+[\w.-]*/;
 
 function answerOf(results: readonly Result[], missing: readonly Found[], interrupted: boolean) {
   return {

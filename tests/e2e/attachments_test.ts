@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { until } from "./patience.ts";
+import { until } from "./waiting.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 

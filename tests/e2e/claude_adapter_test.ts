@@ -7,7 +7,8 @@ import { claudeCodeAdapter } from "../../daemon/agents/claude_code/claude_code.t
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { type Claude, Lab, until, withLab } from "./lab.ts";
+import { type Claude, Lab, withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;

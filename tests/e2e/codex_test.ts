@@ -6,8 +6,10 @@ import { codexAdapter } from "../../daemon/agents/codex/codex.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { codexCli, CodexLab, sessionIds } from "./codex_lab.ts";
-import { until, withLab } from "./lab.ts";
+import { codexCli } from "./agents.ts";
+import { CodexLab, sessionIds } from "./codex_lab.ts";
+import { withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 
 /** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */

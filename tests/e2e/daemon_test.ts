@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { readRelayConfig } from "../../relay/config.ts";
-import { until } from "./patience.ts";
+import { until } from "./waiting.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 

@@ -8,9 +8,11 @@ import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { until, withLab } from "./lab.ts";
+import { withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
-import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { opencodeCli } from "./agents.ts";
+import { OpencodeLab } from "./opencode_lab.ts";
 
 const RULES: readonly Rule[] = [
   {
@@ -79,4 +81,4 @@ withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
     reason: "dialog_open",
   });
   assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
-}, opencode);
+}, opencodeCli);

@@ -5,9 +5,11 @@ import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
-import { until, withLab } from "./lab.ts";
+import { withLab } from "./lab.ts";
+import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
-import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { opencodeCli } from "./agents.ts";
+import { OpencodeLab } from "./opencode_lab.ts";
 
 const RULES: readonly Rule[] = [
   {
@@ -48,8 +50,8 @@ async function answered(lab: OpencodeLab, id: string): Promise<void> {
 
 withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp("opencode");
+  await lab.mesh.up();
   await lab.start();
   const peer = await lab.connected("pending_first_turn");
   assert.equal(peer.name, "api-opencode");
@@ -81,12 +83,12 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   release();
   await answered(lab, third);
   for (const id of [first, second, third]) assert.equal(lab.model.timesSaid(`id="${id}"`), 1);
-}, opencode);
+}, opencodeCli);
 
 withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp("opencode");
+  await lab.mesh.up();
   await lab.start();
   await lab.connected("pending_first_turn");
   await lab.enterWeb();
@@ -104,12 +106,12 @@ withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", asy
   await answered(lab, id);
   assert.equal(lab.model.timesSaid(`id="${id}"`), 1, "not repeated");
   assert.equal(lab.model.timesSaid("Not read yet"), 1, "but named");
-}, opencode);
+}, opencodeCli);
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp("opencode");
+  await lab.mesh.up();
   await lab.start();
   const { peer_id } = await lab.connected("pending_first_turn");
   await lab.enterWeb();
@@ -118,8 +120,8 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await until("the dialog", () => lab.screen.includes("Allow once"));
   const waiting = await lab.ask("Which port?");
   await lab.reached(waiting, "sent");
-  await lab.crash();
-  await lab.up();
+  await lab.mesh.crash();
+  await lab.mesh.up();
   await lab.connected("awaiting_input");
   assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
   assert(lab.screen.includes("Allow once"), "nobody has answered it");
@@ -145,7 +147,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await answered(lab, late);
   assert.equal(lab.model.timesSaid(`id="${waiting}"`), 1, "the same session, told once");
   assert.equal(lab.model.timesSaid(`id="${late}"`), 1);
-}, opencode);
+}, opencodeCli);
 
 /** The one session that opencode has on its disk. */
 function sessionIn({ env }: OpencodeLab): string {

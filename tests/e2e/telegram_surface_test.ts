@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import { FakeMesh } from "../telegram/cast.ts";
 import { FakeBotApi, TOKEN } from "../telegram/fake_bot_api.ts";
-import { until } from "./patience.ts";
+import { until } from "./waiting.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 const HEALTH = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import { FakeBotApi, TOKEN } from "../telegram/fake_bot_api.ts";
-import { until } from "./patience.ts";
+import { until } from "./waiting.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 
