@@ -46,6 +46,7 @@ import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
 import type { Schedules } from "./jobs/schedules/schedules.ts";
 import { routesOf } from "./routes.ts";
+import type { JournalRetention } from "./spawn/journal/retention.ts";
 import type { Restarts } from "./spawn/restarts/restarts.ts";
 import type { Spawns } from "./spawn/spawns.ts";
 import {
@@ -69,7 +70,7 @@ import {
 } from "./wiring.ts";
 import { openLives } from "./wiring_lives.ts";
 import { openSchedules } from "./wiring_schedules.ts";
-import { openRestarts, openSpawns } from "./spawn_wiring.ts";
+import { openJournal, openRestarts, openSpawns } from "./spawn_wiring.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -130,6 +131,7 @@ export class Daemon implements AsyncDisposable {
   readonly spawns: Spawns;
   readonly restarts: Restarts;
   readonly schedules: Schedules;
+  readonly journal: JournalRetention;
   readonly meters: Meters;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
@@ -180,6 +182,7 @@ export class Daemon implements AsyncDisposable {
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
     this.schedules = openSchedules(this);
+    this.journal = openJournal(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
     this.gate = openGate(this);
@@ -212,8 +215,8 @@ export class Daemon implements AsyncDisposable {
     this.attachments.wakeUp();
   }
 
-  /** Beats once a second until the daemon ends. */
-  async run(): Promise<void> {
+  /** Beats once a second until the daemon ends; `rest` is for what has to do with the process. */
+  async run(rest: () => void = () => undefined): Promise<void> {
     const { clock, log } = this.ground;
     const signal = this.ending;
     for (let due = clock.now() + BEAT_MS; !signal.aborted; due += BEAT_MS) {
@@ -223,6 +226,7 @@ export class Daemon implements AsyncDisposable {
       due = Math.max(due, clock.now() - BEAT_MS);
       try {
         this.beat();
+        rest();
       } catch (fault) {
         log.error("A beat failed", { fault });
       }
@@ -240,6 +244,7 @@ export class Daemon implements AsyncDisposable {
     this.agents.beat(now);
     this.spawns.beat(now);
     this.schedules.beat(now);
+    this.journal.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);

@@ -13,6 +13,7 @@ import { type Config, readConfig } from "./config.ts";
 import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { boundedLog } from "./log_file.ts";
+import { Memory, ownHeap } from "./memory.ts";
 import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
 import { isAtTerminal } from "./terminal.ts";
 
@@ -85,7 +86,8 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
     : {};
   writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at, ...approvals }));
   log.info("The daemon listens", { url, state, pid: Deno.pid });
-  const beating = daemon.run();
+  const memory = new Memory(ownHeap());
+  const beating = daemon.run(() => memory.beat());
   const signal = await told;
   log.info("The daemon goes down", { signal });
   Deno.removeSync(notice);

@@ -8,6 +8,7 @@ import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
 import * as peerRows from "./peers/store.ts";
 import type { SpawnSettings } from "./spawn/commands.ts";
 import type { Subject } from "./spawn/restarts/preflight.ts";
+import { JournalRetention } from "./spawn/journal/retention.ts";
 import { Restarts } from "./spawn/restarts/restarts.ts";
 import type { SpawnDoors } from "./spawn/routes.ts";
 import { Spawns } from "./spawn/spawns.ts";
@@ -72,6 +73,19 @@ export function openRestarts(house: Daemon): Restarts {
     },
     replaced: (replacement) => house.replaced.note(replacement),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
+  });
+}
+
+/** Of each, spawns and restarts, as many are kept, if they are not older than all history. */
+const JOURNAL_ENTRIES_MAX = 10_000;
+const DAY_MS = 86_400_000;
+
+export function openJournal({ ground, config }: Daemon): JournalRetention {
+  const history_ms = config["daemon.history_days"] * DAY_MS;
+  const limits = { history_ms, entries_max: JOURNAL_ENTRIES_MAX };
+  return new JournalRetention(ground, limits, (peer_id) => {
+    const { status = "retired" } = peerRows.get(ground.db, peer_id) ?? {};
+    return status !== "retired"; // Also one that sleeps may come back, and be restarted.
   });
 }
 

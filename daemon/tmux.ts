@@ -67,6 +67,8 @@ export function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 
+type Listed = { ok: true; panes: readonly Pane[] } | Failure;
+
 /** The connections of a daemon, one for each server socket. */
 export class Tmuxes implements AsyncDisposable {
   readonly #options: TmuxOptions;
@@ -98,6 +100,7 @@ export class Tmux implements AsyncDisposable {
   readonly #turns = new Map<string, Promise<void>>();
   #connection: Connection | undefined;
   #server_pid: number | undefined;
+  #listing: Promise<Listed> | undefined;
   #buffers = 0;
   #closed = false;
 
@@ -124,9 +127,14 @@ export class Tmux implements AsyncDisposable {
     return !result.ok && result.reason === "lost" ? await this.run(command) : result;
   }
 
-  async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
+  async panes(): Promise<Listed> {
     const result = await this.look(["list-panes", "-a", "-F", PANE_COLUMNS.join("\t")]);
     return result.ok ? { ok: true, panes: result.lines.flatMap(readPane) } : result;
+  }
+
+  /** The same for those who ask at once: they share one answer, as old as the first question. */
+  panesForAll(): Promise<Listed> {
+    return this.#listing ??= this.panes().finally(() => this.#listing = undefined);
   }
 
   /** The pane's rows with their colours (SGR), the last `history_rows` above the screen first. */

@@ -168,14 +168,17 @@ export class Agents {
       .finally(() => this.#looking = false);
   }
 
+  /** All at once, so that they share what is to be asked of tmux, and the transaction. */
   async #look(): Promise<void> {
-    for (const peer of this.#needs.peers.addressees()) {
-      const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
-      if (seen) this.#needs.peers.observed(peer, seen);
+    const { peers } = this.#needs;
+    const sight = async (peer: Addressee) => {
+      return { peer, seen: await this.#adapters.get(peer.backend ?? "")?.sight(peer) };
+    };
+    for (const { peer, seen } of await Promise.all(peers.addressees().map(sight))) {
+      if (seen) peers.observed(peer, seen);
     }
     await this.#release();
-    for (const peer of this.#needs.peers.unseen()) {
-      const seen = await this.#adapters.get(peer.backend ?? "")?.sight(peer);
+    for (const { peer, seen } of await Promise.all(peers.unseen().map(sight))) {
       if (seen?.alive) this.#found(peer, seen);
     }
   }

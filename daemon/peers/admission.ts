@@ -150,6 +150,7 @@ export class Admission {
     const { provenance } = registration;
     return {
       ...before,
+      ...(this.#hasEnded(before) && { agent_pid: null, agent_started: null }),
       ...given,
       circle,
       name: freeName(db, { name, circle, peer_id }),
@@ -168,6 +169,14 @@ export class Admission {
       offline_reason: null,
       dropped_at: null,
     };
+  }
+
+  /** A process that has ended is nothing of whoever registers now. */
+  #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
+    if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
+      return false;
+    }
+    return !this.#needs.processes.isAlive(agent_pid, agent_started);
   }
 
   #facts(registration: Registration) {

@@ -340,7 +340,7 @@ export class Spawns {
       this.#needs.notify(note, { proven_human: false });
     } catch (fault) {
       if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#ground.log.warn("A sender could not be told", { peer_id, code: fault.code });
+      this.#ground.log.info("A sender could not be told", { peer_id, code: fault.code });
     }
   }
 

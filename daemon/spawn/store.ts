@@ -5,6 +5,7 @@ import { Instant } from "kit/contract.ts";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Backend } from "../peers/contract.ts";
 import { Spawned } from "./contract.ts";
+import { Entry, Last, type Page } from "./journal/entry.ts";
 
 const maybe = z.string().nullable();
 
@@ -74,4 +75,23 @@ export function ofPeer(db: Database, peer_id: string): Spawn | undefined {
     "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
     { peer_id },
   );
+}
+
+export function after(db: Database, page: Page): Entry[] {
+  return db.all(
+    Entry,
+    `select seq, peer_id, settled_at as over_at, not exists
+       (select 1 from spawns as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
+       as latest
+     from spawns as old where seq > :after order by seq limit :limit`,
+    page,
+  );
+}
+
+export function last(db: Database): number {
+  return db.get(Last, "select max(seq) as seq from spawns")?.seq ?? 0;
+}
+
+export function forget(db: Database, seq: number): void {
+  db.run("delete from spawns where seq = :seq", { seq });
 }

@@ -8,6 +8,12 @@ export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** Its own memory and its share of what it maps together with others, in MB. */
+export function proportionalMb(pid: number): number {
+  const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);
+  return Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0) / 1024;
+}
+
 /** Processor time so far, in milliseconds. */
 export function cpuMs(pid: number): number {
   const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ")[1]?.split(" ") ?? [];

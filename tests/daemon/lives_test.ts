@@ -63,7 +63,7 @@ Deno.test("who comes back from nowhere does not bring a pane along that is anoth
   }
 });
 
-Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline]", async () => {
+Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline] [3.peer.restart.ignores-in-memory]", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, processes: new FakeProcesses() };
   options.processes.start(7);
@@ -95,6 +95,19 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
     assert.equal(w.daemon.directory.record(peer_id).status, "offline");
   }
   Deno.removeSync(dir, { recursive: true });
+});
+
+Deno.test("who comes back by a socket is here, though the process that it had has ended", async () => {
+  await using w = world();
+  w.processes.start(7);
+  const { peer_id } = await enter(w, "ada", { agent_pid: 7 });
+  w.processes.end(7);
+  await w.beat();
+  assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+  const socket = await join(w, "ada", { peer_id });
+  for (let beat = 0; beat < 3; beat++) await w.beat();
+  const { status, agent_pid } = w.daemon.directory.record(peer_id);
+  assert.deepEqual([status, agent_pid, socket.closed], ["online", null, undefined]);
 });
 
 Deno.test("a tombstone is never lifted, not even by an end that comes late", async () => {

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
+import { z } from "zod";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { redact } from "../../daemon/spawn/commands.ts";
 import { FakeProcesses } from "../world.ts";
 import { get, post, said } from "./cast.ts";
 import { agent, type House, restartAndComeBack } from "./restarting.ts";
 import { codex, FakeTerminals, generic, spawningWorld } from "./spawning.ts";
+
+const Row = z.object({ peer_id: z.string(), status: z.string() });
 
 /** A daemon that is gone in the middle of a restart, and one that comes after it. */
 async function crashed(
@@ -33,7 +36,11 @@ async function crashed(
     await using house = await spawningWorld({ ...shared, terminals });
     await house.w.clock.settle();
     const notes = said(house.w, "notification").length;
-    return { answer: await get(house.w, "/peers/api/restart"), notes, w: house.w };
+    const journal = house.w.daemon.ground.db.all(
+      z.object({ status: z.string(), failed: z.string().nullable() }),
+      "select status, failed from restarts join peers using (peer_id)",
+    );
+    return { answer: await get(house.w, "/peers/api/restart"), notes, journal };
   } finally {
     await Deno.remove(dir, { recursive: true });
   }
@@ -46,10 +53,6 @@ Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.rest
     "failed",
     "daemon_restart",
   ]);
-  const launched = async ({ w, terminals }: House) => {
-    while (terminals.launches.length === 0) await w.clock.advance(250);
-    await w.clock.settle();
-  };
   const gone = await crashed(launched, { ends: true });
   assert.deepEqual([gone.answer.failed.stage, gone.answer.failed.reason], [
     "register",
@@ -58,6 +61,54 @@ Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.rest
   assert.equal(gone.notes, 0);
   const runs = await crashed(launched, {});
   assert.equal(runs.answer.outcome, "restarted", "what was launched runs: that is evidence");
+});
+
+/** Lets a restart go on to where what it launched is awaited. */
+async function launched({ w, terminals }: House): Promise<void> {
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.settle();
+}
+
+const remove = ({ w }: House) => w.fetch("/peers/api", { method: "DELETE" });
+const retire = ({ w }: House) => post(w, "/peers/api/offline", { terminal: true });
+
+Deno.test("who is removed or retired while it restarts is not brought back, and nothing more is launched [3.peer.delete.tombstone]", async () => {
+  for (const [end, reason] of [[remove, "peer_gone"], [retire, "retired"]] as const) {
+    for (const stage of ["stop", "register"] as const) {
+      await using house = await spawningWorld({ adapters: [codex, generic], hooks: {} });
+      const { w, terminals } = house;
+      const { peer_id } = await agent(house);
+      terminals.deaf = ["SIGTERM", "SIGKILL"];
+      const { restart_id } = await post(w, "/peers/api/restart", { wait: false });
+      await w.clock.advance(500); // It was told to end.
+      if (stage === "register") {
+        terminals.deaf = [];
+        await launched(house);
+      }
+      await end(house);
+      terminals.deaf = [];
+      await w.clock.advance(80_000);
+      const peers = w.daemon.ground.db.all(Row, "select peer_id, status from peers");
+      assert.deepEqual(peers, [{ peer_id, status: "retired" }], `${reason} at ${stage}`);
+      const failed = said(w, "peer_restart_failed").find((told) =>
+        told["restart_id"] === restart_id
+      );
+      assert.equal(failed?.["reason"], reason, stage);
+      assert.equal(terminals.launches.length, stage === "stop" ? 0 : 1);
+      assert.deepEqual(w.logged, []);
+    }
+  }
+});
+
+Deno.test("after a crash a restart of one who was removed or retired has failed, and the daemon starts", async () => {
+  for (const end of [remove, retire]) {
+    const { journal: [entry] } = await crashed(async (house) => {
+      await launched(house);
+      await end(house);
+    }, {});
+    assert.equal(entry?.status, "retired");
+    assert.match(entry?.failed ?? "", /"reason":"daemon_restart"/);
+  }
 });
 
 Deno.test("a shown command keeps flags, permission words, models and what the daemon supplied [4.peers.restart-redacts]", () => {

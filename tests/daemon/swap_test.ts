@@ -30,8 +30,11 @@ class RealProcesses extends FakeProcesses {
 
 const SETTLE_MS = 30;
 
-/** A daemon on this tmux; `worst` runs after the rung's last look, before the server pastes. */
-function house({ tmuxes, socket }: Terminal, worst?: () => void) {
+/** The last looks of a delivery: before the server pastes, and before it presses Enter. */
+type Worst = { paste: () => void } | { enter: () => void };
+
+/** A daemon on this tmux; `worst` runs right after one of the rung's last looks. */
+function house({ tmuxes, socket }: Terminal, worst?: Worst) {
   const options = { tmuxes, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
   const generic = genericAdapter(options);
   let looks = 0;
@@ -41,8 +44,14 @@ function house({ tmuxes, socket }: Terminal, worst?: () => void) {
       ...genericScreen,
       composerEmpty(view) {
         const empty = genericScreen.composerEmpty(view);
-        if (++looks === 3) worst?.(); // The courier's look, and two of the delivery.
+        // The courier's look, and two of the delivery.
+        if (++looks === 3 && worst && "paste" in worst) worst.paste();
         return empty;
+      },
+      holds(view, text) {
+        const holds = genericScreen.holds(view, text);
+        if (holds && worst && "enter" in worst) worst.enter();
+        return holds;
       },
     },
   });
@@ -117,7 +126,7 @@ withTmux(
   "nothing enters a pane whose program is swapped before the paste [c3.pane.owner]",
   async (terminal) => {
     const pane = await agent(terminal);
-    await using w = house(terminal, () => respawn(terminal, pane));
+    await using w = house(terminal, { paste: () => respawn(terminal, pane) });
     const { peer_id } = await register(w, terminal, pane);
     const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
     assert.equal((await settled(w, delivery_id)).state, "queued");
@@ -149,10 +158,11 @@ withTmux("nothing enters the program that follows the agent under one shell", as
     const pid = Number(Deno.readTextFileSync(below).trim());
     return commandOf(pid) === "cat" && foregroundOf(pane_pid) === pid ? pid : undefined;
   });
-  await using w = house(t, () => {
+  const paste = () => {
     Deno.kill(agent_pid, "SIGKILL");
     untilNow("the heir", () => t.read("alive") !== "");
-  });
+  };
+  await using w = house(t, { paste });
   const place = { pane_id: pane, tmux_socket: t.socket, agent_pid };
   await enter(w, "ada", { backend: "generic", ...place });
   const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
@@ -162,6 +172,20 @@ withTmux("nothing enters the program that follows the agent under one shell", as
   await w.beat();
   assert.partialDeepStrictEqual(said(w, "peer_offline"), [{ reason: "agent_exited" }]);
 });
+
+withTmux(
+  "no Enter reaches a program that takes the pane over behind the pasted text",
+  async (t) => {
+    const pane = await agent(t);
+    await using w = house(t, { enter: () => respawn(t, pane) });
+    await register(w, t, pane);
+    const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
+    const { state, reason } = await settled(w, delivery_id);
+    assert.deepEqual([state, reason], ["sent", "typed_not_submitted"], "pasted, so never again");
+    await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this.
+    assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
+  },
+);
 
 withTmux(
   "at no moment of a delivery does a swap let a text through to another",

@@ -75,12 +75,12 @@ withLab(import.meta.url, "the native rung leaves a draft where it is", async () 
   await using lab = new Lab();
   const claude = await lab.claude("api");
   claude.type("half a thought");
-  await until("the draft", () => claude.draft === "half a thought");
+  await until("the draft", () => claude.composer === "half a thought");
   const { rung, receipt } = await send(lab, claude, parcel("Which port?"));
   assert.deepEqual({ rung, receipt }, { rung: "native", receipt: { state: "sent" } });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
   await until("the end of the turn", () => claude.isIdle);
-  assert.equal(claude.draft, "half a thought");
+  assert.equal(claude.composer, "half a thought");
   assert(!lab.model.asked(ID).some(({ raw }) => raw.includes("half a thought")));
 });
 

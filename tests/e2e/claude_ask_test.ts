@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
-import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
+import { until } from "./waiting.ts";
 
 /** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
 const RULES: readonly Rule[] = [

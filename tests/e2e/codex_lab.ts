@@ -10,8 +10,9 @@ import type { Model, Rule } from "../../cli/selftest/model/model.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
 import { binOf, codexCli, makeRunDir } from "./agents.ts";
-import { until } from "./waiting.ts";
 import { denoDir, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { submit } from "./typing.ts";
+import { until } from "./waiting.ts";
 
 /** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
 export class CodexLab implements AsyncDisposable {
@@ -117,6 +118,11 @@ export class CodexLab implements AsyncDisposable {
     return tmux(this, args);
   }
 
+  /** What a pane shows; nothing once it is gone. */
+  shown(pane_id: string): string {
+    return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     // The shared server outlives its terminals, unless it is told.
     await new Deno.Command("codex", {
@@ -156,20 +162,23 @@ export class Codex {
     return /^› Ask Codex to do anything/m.test(this.screen);
   }
 
+  /** What stands after the last prompt sign: the composer, or a dialog in its place. */
+  get composer(): string {
+    const shown = this.#lab.shown(this.pane_id);
+    return shown.slice(shown.lastIndexOf("\n› ") + 1);
+  }
+
   async say(prompt: string): Promise<void> {
     await until("an empty composer", () => this.isReady);
-    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", prompt);
-    const end = prompt.slice(-8);
-    await until(
-      "the prompt in the composer",
-      () => this.screen.replaceAll(/\n\s*/g, "").includes(end),
-    );
-    await until("the composer to settle", () => !this.isReady);
-    this.press("Enter");
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
   }
 
   press(...keys: string[]): void {
-    for (const key of keys) this.#lab.cli("send-keys", "-t", this.pane_id, key);
+    for (const key of keys) this.keys(key);
   }
 }
 

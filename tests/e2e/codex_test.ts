@@ -9,8 +9,8 @@ import { silent } from "../daemon/terminal.ts";
 import { codexCli } from "./agents.ts";
 import { CodexLab, sessionIds } from "./codex_lab.ts";
 import { withLab } from "./lab.ts";
-import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
+import { until } from "./waiting.ts";
 
 /** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
 const RULES: readonly Rule[] = [

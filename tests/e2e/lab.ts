@@ -17,6 +17,7 @@ import { isRemoved } from "../../cli/selftest/room.ts";
 import { Model, type Rule } from "../../cli/selftest/model/model.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./agents.ts";
 import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { submit } from "./typing.ts";
 import { tell, until } from "./waiting.ts";
 
 /** Says to a test process that it already is in the namespace. */
@@ -40,8 +41,7 @@ const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] a
 
 /**
  * A test with real agents. It runs this same file again inside the namespace, for this one test;
- * where that cannot be it is skipped, and its name says why. An agent's screen swallows a key now
- * and then, so a test that fails is run once more, and what failed is printed.
+ * where that cannot be it is skipped, and its name says why.
  */
 export function withLab(
   file: string,
@@ -55,11 +55,8 @@ export function withLab(
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
     const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
-    const first = await runInside(inner);
-    if (first.passed) return;
-    tell(`"${name}" failed, and is run once more, as agents swallow keys:\n${first.said}`);
-    const again = await runInside(inner);
-    assert(again.passed, again.said);
+    const { passed, said } = await runInside(inner);
+    assert(passed, said);
   });
 }
 
@@ -213,29 +210,28 @@ export class Claude {
     return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
   }
 
-  /** What stands in the composer, between its two rules. */
-  get draft(): string {
+  /** What stands in the composer, between its two rules; nothing where a dialog does. */
+  get composer(): string {
     const rows = this.screen.split("\n");
-    const rules = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []);
-    return rows.slice((rules.at(-2) ?? 0) + 1, rules.at(-1)).join("\n").replace("❯", "").trim();
+    const [top, bottom] = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []).slice(-2);
+    if (top === undefined || bottom === undefined || !rows[top + 1]?.startsWith("❯")) return "";
+    return rows.slice(top + 1, bottom).join("\n").replace("❯", "").trim();
   }
 
   type(text: string): void {
-    this.#lab.cli("send-keys", "-t", this.pane_id, "-l", "--", text);
+    this.keys("-l", "--", text);
   }
 
   /** Types a prompt, sees it in the composer, and submits it. */
   async say(prompt: string): Promise<void> {
-    this.type(prompt);
-    const end = prompt.slice(-12);
-    await until(
-      "the prompt in the composer",
-      () => this.draft.replaceAll("\n  ", "").includes(end),
-    );
-    this.press("Enter");
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
   }
 
   press(key: string): void {
-    this.#lab.cli("send-keys", "-t", this.pane_id, key);
+    this.keys(key);
   }
 }

@@ -15,8 +15,9 @@ import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./agents.ts";
-import { until } from "./waiting.ts";
 import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { compose, insist } from "./typing.ts";
+import { until } from "./waiting.ts";
 
 const START_MS = 60_000;
 
@@ -108,18 +109,27 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   type(text: string): void {
-    this.tmux("send-keys", "-t", "office", "-l", "--", text);
+    this.keys("-l", "--", text);
   }
 
   press(...keys: readonly string[]): void {
+    this.keys(...keys);
+  }
+
+  keys(...keys: readonly string[]): void {
     this.tmux("send-keys", "-t", "office", ...keys);
   }
 
-  /** Types a prompt, sees it in the composer, and submits it. */
+  /** The whole screen stands for it: nobody says twice what a test has said. */
+  get composer(): string {
+    return this.screen;
+  }
+
+  /** Types a prompt, sees it on the screen, and submits it until the model has it. */
   async say(prompt: string): Promise<void> {
-    this.type(prompt);
-    await until("the prompt in the composer", () => this.screen.includes(prompt));
-    this.press("Enter");
+    await compose(this, prompt);
+    const isTaken = () => this.model.timesSaid(prompt) > 0;
+    await insist(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
   }
 
   tmux(...args: readonly string[]): string {

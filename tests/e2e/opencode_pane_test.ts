@@ -9,10 +9,10 @@ import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
 import { withLab } from "./lab.ts";
-import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencodeCli } from "./agents.ts";
 import { OpencodeLab } from "./opencode_lab.ts";
+import { until } from "./waiting.ts";
 
 const RULES: readonly Rule[] = [
   {

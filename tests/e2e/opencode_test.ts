@@ -6,10 +6,10 @@ import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
 import { withLab } from "./lab.ts";
-import { until } from "./waiting.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencodeCli } from "./agents.ts";
 import { OpencodeLab } from "./opencode_lab.ts";
+import { until } from "./waiting.ts";
 
 const RULES: readonly Rule[] = [
   {

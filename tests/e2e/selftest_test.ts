@@ -16,8 +16,8 @@ import {
   opencodeCli,
 } from "./agents.ts";
 import { withLab } from "./lab.ts";
-import { until } from "./waiting.ts";
 import { denoDir, MAIN } from "./programs.ts";
+import { until } from "./waiting.ts";
 
 const Answer = z.object({
   ok: z.boolean(),

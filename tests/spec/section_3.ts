@@ -27,6 +27,7 @@ export const SECTION_3: readonly Requirement[] = [
   ["3.peer.restart.relaunch",       "built",    "A restart relaunches a live peer with resume"],
   ["3.peer.restart.journal",        "built",    "The stages of a restart are journaled with its restart_id"],
   ["3.peer.restart.ignores-offline", "built",   "An offline of an execution that a restart replaced is ignored"],
+  ["3.peer.restart.ignores-in-memory", "built", "What a restart replaced is known in memory only, until the daemon restarts"],
 
   ["3.ask.reply-push",              "messages", "An ack or reply resolves the ask; in push mode it is injected at the asker"],
   ["3.ask.reply-pull",              "messages", "In pull mode the reply is kept on the ask"],

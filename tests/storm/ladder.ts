@@ -7,6 +7,7 @@ import type {
   Parcel,
   Readiness,
   Receipt,
+  Resume,
   Rung,
 } from "../../daemon/agents/contract.ts";
 import type { Chance } from "./chance.ts";
@@ -17,6 +18,10 @@ export interface Carried {
   readonly out: Set<string>;
   /** The words of each message to a peer, in the order in which their bytes went out. */
   heard(peer_id: string, delivery_id: string, words: string): void;
+  /** Whether this very process reads what is typed into this pane. */
+  reads(at: Addressee): boolean;
+  /** Bytes go into the pane of this peer. */
+  entered(at: Addressee): void;
   /** The rung itself proved the message. */
   accepted(peer_id: string, delivery_id: string): void;
 }
@@ -35,8 +40,8 @@ export class Ladder implements Adapter {
     this.#carried = carried;
   }
 
-  rungs(): readonly Rung[] {
-    return [this.#rung("native"), this.#rung("pane")];
+  rungs({ pane_id }: Addressee): readonly Rung[] {
+    return pane_id === null ? [this.#rung("native")] : [this.#rung("pane")];
   }
 
   transport(): "native" {
@@ -45,6 +50,10 @@ export class Ladder implements Adapter {
 
   sight(): Promise<undefined> {
     return Promise.resolve(undefined);
+  }
+
+  resume({ runtime_session_id }: { readonly runtime_session_id: string }): Promise<Resume> {
+    return Promise.resolve({ ok: true, args: ["--resume", runtime_session_id] });
   }
 
   /** Those who are slow come to their end. */
@@ -61,22 +70,28 @@ export class Ladder implements Adapter {
   #rung(name: Rung["name"]): Rung {
     return {
       name,
-      check: () => Promise.resolve<Readiness>(this.#ready()),
-      deliver: (peer, parcel) => this.#deliver(peer, parcel),
+      check: (peer) => Promise.resolve(this.#ready(name, peer)),
+      deliver: (peer, parcel) => this.#deliver(name, peer, parcel),
     };
   }
 
-  #ready(): Readiness {
+  #ready(name: Rung["name"], peer: Addressee): Readiness {
+    const elsewhere = name === "pane" && !this.#carried.reads(peer);
+    if (elsewhere) return { ready: false, reason: "agent_elsewhere" };
     return this.#chance.oneIn(3) ? { ready: false, reason: "dialog_open" } : { ready: true };
   }
 
-  async #deliver({ peer_id }: Addressee, parcel: Parcel): Promise<Receipt> {
+  async #deliver(name: Rung["name"], peer: Addressee, parcel: Parcel): Promise<Receipt> {
     if (this.#over) return { state: "unclear", reason: "over" };
+    const { peer_id } = peer;
     const { delivery_id, framed } = parcel;
+    const elsewhere = name === "pane" && !this.#carried.reads(peer);
+    if (elsewhere) return { state: "refused", reason: "agent_elsewhere" };
     assert.ok(!this.#carried.out.has(delivery_id), `${delivery_id} was sent by a rung again`);
     const receipt = this.#chance.pick(RECEIPTS);
     if (receipt.state !== "refused") {
       this.#carried.out.add(delivery_id);
+      if (name === "pane") this.#carried.entered(peer);
       const [, from, words] = WORDS.exec(framed) ?? [];
       this.#carried.heard(peer_id, delivery_id, words ? `${from} ${words}` : framed);
     }

@@ -40,6 +40,11 @@ const Peer = z.object({
 });
 export type Peer = z.output<typeof Peer>;
 
+/** Whether it is on the record as one that is here. */
+export function isHere({ status, dropped_at }: Peer): boolean {
+  return (status === "online" || status === "busy") && dropped_at === null;
+}
+
 const Item = z.object({
   item_id: z.string(),
   kind: z.string(),

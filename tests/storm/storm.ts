@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { countingIds } from "kit/clock.ts";
 import type { DeliveryStep } from "kit/events.ts";
-import { FakePanes } from "../daemon/fake_panes.ts";
+import type { Addressee } from "../../daemon/agents/contract.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "./chance.ts";
 import { type Carried, Ladder } from "./ladder.ts";
 import { INVARIANTS } from "./invariants.ts";
-import { identOf, look, type Picture } from "./picture.ts";
+import { identOf, isHere, look, type Peer, type Picture } from "./picture.ts";
 import { SwiftClock, TURNS } from "./swift_clock.ts";
+import { StormTerminals, StormTmux } from "./tmux.ts";
 import { VERBS } from "./verbs.ts";
 import { HUMAN, WORD } from "./words.ts";
 
@@ -20,10 +21,13 @@ const NAMES = ["ada", "bob", "eve", "tom", "kim"];
 const AGENTS = ["pat", "liz"];
 const SETTINGS = {
   "human.name": HUMAN,
+  "spawn.commands": JSON.stringify({ generic: ["agent"] }),
   "daemon.queue.max_per_peer": "130",
   "daemon.limits.pair_per_minute": "0",
   "daemon.history_days": "3650", // Nothing may be missing for its age.
 };
+/** As often as the daemon looks whether a process has ended. */
+const LOOK_MS = 250;
 /** How often a turn may lead to another commit, before something goes round in circles. */
 const RESTS_MAX = 50;
 
@@ -52,7 +56,11 @@ export class Storm implements AsyncDisposable {
       this.actors[0]?.heard(peer_id).texts.set(delivery_id, words);
     },
     accepted: (peer_id, delivery_id) => this.settled(peer_id, delivery_id),
+    reads: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
+    entered: (at) => this.#enter(at),
   };
+  /** How many messages were typed into panes. */
+  typed = 0;
   ladder!: Ladder;
   /** What the daemon has accepted: the 12 digits of each, and its text. */
   readonly accepted = new Map<string, string>();
@@ -74,13 +82,15 @@ export class Storm implements AsyncDisposable {
   last_event = 0;
   before: Picture;
   w: World;
-  readonly #directory = Deno.makeTempDirSync({ prefix: "mesh-storm-" });
+  /** Where the database is, and where agents are spawned. */
+  readonly directory = Deno.makeTempDirSync({ prefix: "mesh-storm-" });
   readonly #shared = {
     clock: new SwiftClock(),
     ids: countingIds(),
     processes: new FakeProcesses(),
-    sights: new FakePanes(),
   };
+  readonly tmux: StormTmux;
+  #terminals!: StormTerminals;
   #lives = 0;
   /** Live steps that were heard since the last look. */
   #heard_steps: DeliveryStep[] = [];
@@ -90,6 +100,7 @@ export class Storm implements AsyncDisposable {
 
   constructor(seed: number) {
     this.chance = new Chance(seed);
+    this.tmux = new StormTmux(this.#shared.processes, this.chance);
     this.w = this.#start();
     this.before = look(this.w.daemon);
   }
@@ -117,6 +128,14 @@ export class Storm implements AsyncDisposable {
 
   actor(): Actor {
     return this.chance.pick([...this.actors, ...this.agents]);
+  }
+
+  /** What an actor says of itself; agents are where the daemon may start them. */
+  selfOf(actor: Actor): { name: string; path: string; backend: string } {
+    const place = this.agents.includes(actor)
+      ? { path: this.directory, backend: "generic" }
+      : { path: "/work", backend: "sdk" };
+    return { name: actor.name, ...place };
   }
 
   /** Somebody by name: an actor mostly, else the human, a stranger or nobody. */
@@ -148,8 +167,28 @@ export class Storm implements AsyncDisposable {
     return await this.#answer(path, { method: "DELETE" });
   }
 
+  /** A message is typed into a pane: into that of its peer, as it is on the record now. */
+  #enter({ peer_id, pane_id, tmux_socket, agent_pid, agent_started }: Addressee): void {
+    this.typed++;
+    const peer = this.peer(peer_id);
+    assert.ok(peer && isHere(peer), `${pane_id} was typed into for ${peer_id}, who is not here`);
+    const place = { pane_id, tmux_socket, agent_pid, agent_started };
+    assert.partialDeepStrictEqual(peer, place, `${peer_id} is elsewhere by now`);
+  }
+
+  /** Lets time pass until something is done that waits for others. */
+  async passing<T>(work: Promise<T>): Promise<T> {
+    let over = false;
+    const watched = work.finally(() => over = true);
+    watched.catch(() => undefined); // It is awaited below.
+    while (!over) await this.w.clock.advance(LOOK_MS);
+    return await watched;
+  }
+
   async beat(seconds = 1): Promise<void> {
     await this.w.beat(seconds);
+    this.w.daemon.beat(); // Once more: a restart may have ended a process behind the first one.
+    await this.w.clock.settle();
     this.beaten = true;
   }
 
@@ -184,6 +223,7 @@ export class Storm implements AsyncDisposable {
     this.#lives++;
     for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
     this.ladder.end();
+    this.#terminals.end();
     const alert = this.actors.filter(() => this.chance.oneIn(2));
     const reading = Promise.all(alert.map((actor) => actor.read(this.chance)));
     for (const wait of this.waits) wait.gone = true;
@@ -198,14 +238,15 @@ export class Storm implements AsyncDisposable {
     return this.#shared.processes;
   }
 
-  get panes(): FakePanes {
-    return this.#shared.sights;
+  /** What a peer's record says now, between two looks as well. */
+  peer(peer_id: string): Peer | undefined {
+    return look(this.w.daemon).peers.get(peer_id);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.ladder.end();
     await this.w[Symbol.asyncDispose]();
-    Deno.removeSync(this.#directory, { recursive: true });
+    Deno.removeSync(this.directory, { recursive: true });
   }
 
   async #answer(path: string, init: RequestInit): Promise<Answer> {
@@ -214,7 +255,8 @@ export class Storm implements AsyncDisposable {
     const { status } = response;
     const answer = await response.json();
     if (life !== this.#lives) throw new Error("Nobody hears what a former life answers");
-    assert.ok(status < 500, `${path} answers ${status}: ${JSON.stringify(answer)}`);
+    const full = status === 502 && answer.error === "spawn_failed"; // All pids are taken.
+    assert.ok(status < 500 || full, `${path} answers ${status}: ${JSON.stringify(answer)}`);
     return { ...answer, http: status };
   }
 
@@ -247,8 +289,10 @@ export class Storm implements AsyncDisposable {
 
   #start(): World {
     const ladder = this.ladder = new Ladder(this.chance, this.#carried);
-    const options = { settings: SETTINGS, db_path: this.#path(), adapters: [ladder] };
-    const w = world({ ...this.#shared, ...options });
+    const terminals = this.#terminals = new StormTerminals(this.tmux);
+    const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
+    const options = { settings, db_path: this.#path(), adapters: [ladder], terminals };
+    const w = world({ ...this.#shared, ...options, sights: this.tmux });
     const steps: DeliveryStep[] = this.#heard_steps = [];
     w.daemon.ground.events.subscribe({ delivery: (step) => void steps.push(step) });
     this.steps = new Map(look(w.daemon).messages.map(({ ident, state }) => [ident, state]));
@@ -256,7 +300,7 @@ export class Storm implements AsyncDisposable {
   }
 
   #path(): string {
-    return join(this.#directory, `mesh-${this.#lives}.db`);
+    return join(this.directory, `mesh-${this.#lives}.db`);
   }
 }
 

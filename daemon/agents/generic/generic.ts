@@ -32,7 +32,7 @@ async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefi
 /** `missing`: tmux has no such pane, or its server is gone; undefined when it does not say. */
 async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | "missing" | undefined> {
   if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
-  const listed = await tmuxes.at(peer.tmux_socket).panes();
+  const listed = await tmuxes.at(peer.tmux_socket).panesForAll();
   if (!listed.ok) return listed.reason === "no_server" ? "missing" : undefined;
   return listed.panes.find(({ pane_id }) => pane_id === peer.pane_id) ?? "missing";
 }

@@ -130,6 +130,7 @@ export class Restarts {
     );
     const subject = found && this.#needs.subject(found.peer_id);
     if (!found || !subject || subject.backend !== backend) return undefined;
+    if (subject.status === "retired") return undefined; // It was retired meanwhile.
     const pid = agent_pid ?? found.new_pid;
     const { name, circle } = subject;
     return { peer_id: found.peer_id, name, circle, ...(pid && { agent_pid: pid }) };
@@ -141,7 +142,8 @@ export class Restarts {
       const runs = new_pid !== null && new_started !== null &&
         this.#needs.isAlive(new_pid, new_started);
       const stage = RestartStage.parse(state);
-      if (runs && (stage === "register" || stage === "seed")) {
+      const wanted = (this.#needs.subject(peer_id)?.status ?? "retired") !== "retired";
+      if (wanted && runs && (stage === "register" || stage === "seed")) {
         this.#needs.peers.register(peer_id, new_pid);
         this.finish(restart_id);
       } else {

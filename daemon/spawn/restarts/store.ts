@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { Instant } from "kit/contract.ts";
 import { type Database, rowOf } from "kit/sqlite.ts";
+import { Entry, Last, type Page } from "../journal/entry.ts";
 import { restartMachine } from "../machine.ts";
 import { Restart, RestartStage } from "./contract.ts";
 
@@ -71,4 +72,23 @@ export function latest(db: Database, peer_id: string): Journal | undefined {
 /** Those that are under way. */
 export function open(db: Database): Journal[] {
   return db.all(Row, "select * from restarts where finished_at is null order by seq");
+}
+
+export function after(db: Database, page: Page): Entry[] {
+  return db.all(
+    Entry,
+    `select seq, peer_id, finished_at as over_at, not exists
+       (select 1 from restarts as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
+       as latest
+     from restarts as old where seq > :after order by seq limit :limit`,
+    page,
+  );
+}
+
+export function last(db: Database): number {
+  return db.get(Last, "select max(seq) as seq from restarts")?.seq ?? 0;
+}
+
+export function forget(db: Database, seq: number): void {
+  db.run("delete from restarts where seq = :seq", { seq });
 }

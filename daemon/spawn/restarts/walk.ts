@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import type { RestartEvent } from "../machine.ts";
-import type { Plan } from "./preflight.ts";
+import type { Plan, Subject } from "./preflight.ts";
 import type { RestartNeeds } from "./restarts.ts";
 import type { Journal } from "./store.ts";
 
@@ -128,12 +128,18 @@ export class Walk {
 
   /** What can be seen of it decides; else what its hooks said last. */
   async #isWorking(): Promise<boolean> {
-    const subject = this.#needs.subject(this.#plan.subject.peer_id);
-    if (!subject) throw new Failure("peer_gone", "The peer was closed meanwhile");
-    if (subject.status === "retired") throw new Failure("retired", "It was retired meanwhile");
+    const subject = this.#mustBeWanted();
     const seen = await this.#needs.adapter(subject.backend ?? "")?.sight(subject);
     const state = seen?.turn_state ?? subject.turn_state;
     return state === "working" || state === "awaiting_input";
+  }
+
+  /** The peer as it is now: one that was closed or retired meanwhile is not brought back. */
+  #mustBeWanted(): Subject {
+    const subject = this.#needs.subject(this.#plan.subject.peer_id);
+    if (!subject) throw new Failure("peer_gone", "The peer was closed meanwhile");
+    if (subject.status === "retired") throw new Failure("retired", "It was retired meanwhile");
+    return subject;
   }
 
   /** Its own process and no other: by pid and start time, first asked, then made to end. */
@@ -149,6 +155,7 @@ export class Walk {
       if (await this.#within(ms_max, () => !isAlive(pid, started))) break;
     }
     if (isAlive(pid, started)) {
+      this.#mustBeWanted();
       peers.sighted(peer_id);
       throw new Failure("did_not_stop", `Process ${pid} did not end`);
     }
@@ -159,6 +166,7 @@ export class Walk {
     const { terminals, ending } = this.#needs;
     const { socket, pane, cwd, command } = this.#plan;
     if (ending.aborted) throw new CalledOff();
+    this.#mustBeWanted();
     const env = { ...command.env, MESH_RESTART_ID: this.#restart_id };
     const opened = await terminals.respawn(socket, pane, { cwd, argv: command.argv, env });
     if (!opened.ok) throw new Failure("not_launched", `tmux: ${opened.reason}`);
@@ -173,8 +181,8 @@ export class Walk {
     const { new_pid, new_started } = this.#desk.mustGet(this.#restart_id);
     const runs = () => new_pid !== null && new_started !== null && isAlive(new_pid, new_started);
     const isBack = () => {
-      const now = this.#needs.subject(peer_id);
-      const live = now?.status === "online" || now?.status === "busy";
+      const now = this.#mustBeWanted();
+      const live = now.status === "online" || now.status === "busy";
       return live && now.agent_pid !== null && now.agent_pid !== process?.pid;
     };
     const alone = registersItself(backend ?? "") ? REGISTER_MS_MAX : SETTLE_MS;

@@ -1,27 +1,31 @@
 /** Verbs of a storm about processes and panes: who runs where, who takes whose place, who ends. */
 
 import assert from "node:assert/strict";
-import { SOCKET } from "../../daemon/fake_panes.ts";
-import type { Actor } from "../actor.ts";
+import { SOCKET } from "../tmux.ts";
 import type { Storm } from "../storm.ts";
 import type { Verb } from "./verb.ts";
 
-/** Few, so that pids are given anew, and panes are fought over. */
+/** Few, so that pids are given anew; they are tmux's as well. */
 const PIDS = [201, 202, 203];
-const PANES = ["%1", "%2"];
+/** Some that are there, and one that seldom is. */
+const PANES = ["%1", "%2", "%9"];
 
 // deno-fmt-ignore
 export const ABOUT_LIVES: readonly Verb[] = [
-  { name: "take a pane",       weight: 5, run: takePane },
+  { name: "take a pane",       weight: 3, run: takePane },
+  { name: "come in a pane",    weight: 14, run: comeInPane },
   { name: "run as a process",  weight: 6, run: runAs },
-  { name: "a process ends",    weight: 4, run: (storm) => Promise.resolve(storm.processes.end(storm.chance.pick(PIDS))) },
-  { name: "a pid is reused",   weight: 3, run: (storm) => Promise.resolve(reuse(storm)) },
-  { name: "a pane is reused",  weight: 3, run: (storm) => Promise.resolve(reopen(storm)) },
-  { name: "tmux is gone",      weight: 1, run: (storm) => Promise.resolve(void storm.panes.panes.splice(0)) },
-  { name: "link a pane",       weight: 3, run: (storm) => storm.post(`/panes/${encodeURIComponent(storm.chance.pick(PANES))}/link`, { backend: "generic" }) },
+  { name: "a process ends",    weight: 4, run: (storm) => Promise.resolve(storm.tmux.end(storm.chance.pick(PIDS))) },
+  { name: "a pid is reused",   weight: 2, run: (storm) => Promise.resolve(reuse(storm)) },
+  { name: "a pane opens",      weight: 6, run: (storm) => Promise.resolve(void storm.tmux.open()) },
+  { name: "a pane closes",     weight: 2, run: (storm) => Promise.resolve(storm.tmux.close(somePane(storm))) },
+  { name: "a pane is reused",  weight: 3, run: (storm) => Promise.resolve(void storm.tmux.swap(somePane(storm))) },
+  { name: "tmux is killed",    weight: 2, run: (storm) => Promise.resolve(storm.tmux.killServer()) },
+  { name: "tmux comes back",   weight: 2, run: (storm) => Promise.resolve(comeBack(storm)) },
+  { name: "link a pane",       weight: 3, run: (storm) => storm.post(`/panes/${encodeURIComponent(somePane(storm))}/link`, { backend: "generic" }) },
   { name: "link a peer",       weight: 2, run: (storm) => onPeer(storm, "link", {}) },
   { name: "rehook",            weight: 3, run: (storm) => onPeer(storm, "rehook", { apply: storm.chance.oneIn(2) }) },
-  { name: "kill",              weight: 2, run: (storm) => onPeer(storm, "kill", {}) },
+  { name: "kill",              weight: 2, run: (storm) => storm.passing(onPeer(storm, "kill", {})) },
   { name: "lead",              weight: 3, run: (storm) => onPeer(storm, "role", { role: "orchestrator", force: storm.chance.oneIn(3) }) },
   { name: "follow",            weight: 1, run: (storm) => onPeer(storm, "role", { role: "agent" }) },
   { name: "show a certificate", weight: 3, run: (storm) => certify(storm, "validate") },
@@ -30,15 +34,20 @@ export const ABOUT_LIVES: readonly Verb[] = [
   { name: "see the doctor",    weight: 3, run: examine },
 ];
 
-const backendOf = (storm: Storm, actor: Actor) => storm.agents.includes(actor) ? "generic" : "sdk";
+/** A pane that is there, mostly. */
+export function somePane({ tmux, chance }: Storm): string {
+  return chance.pick([...tmux.panes.keys(), ...PANES]);
+}
 
 /** Registers with more facts, as itself where it knows who it is. */
-async function register(storm: Storm, facts: Record<string, unknown>): Promise<void> {
-  const actor = storm.actor();
-  const { name, peer_id } = actor;
+export async function register(
+  storm: Storm,
+  facts: Record<string, unknown>,
+  actor = storm.actor(),
+): Promise<void> {
+  const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
-  const known = { name, path: "/work", backend: backendOf(storm, actor), ...claim };
-  const answer = await storm.post("/peers", { ...known, ...facts });
+  const answer = await storm.post("/peers", { ...storm.selfOf(actor), ...claim, ...facts });
   if (answer.http !== 200 || actor.connected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
@@ -55,29 +64,34 @@ async function runAs(storm: Storm): Promise<void> {
   await register(storm, { agent_pid, ...session });
 }
 
-function reuse({ processes, chance }: Storm): void {
+function reuse({ tmux, processes, chance }: Storm): void {
   const pid = chance.pick(PIDS);
-  processes.end(pid);
+  tmux.end(pid);
   processes.start(pid);
 }
 
-/** Another program reads in a pane, or it is a new one of the same number. */
-function reopen({ processes, panes, chance }: Storm): void {
-  const [pane_id, pid] = [chance.pick(PANES), chance.pick(PIDS)];
-  if (panes.panes.some((pane) => pane.pane_id === pane_id)) panes.close(pane_id);
-  if (!processes.isAlive(pid)) processes.start(pid);
-  const started = processes.startOf(pid) ?? "";
-  panes.open(pane_id, { front: { pid, started, args: ["agent"] } });
+/** tmux is killed, and begun again with panes of the same numbers. */
+function comeBack({ tmux }: Storm): void {
+  tmux.killServer();
+  for (let pane = 0; pane < 2; pane++) tmux.open();
+}
+
+/** What runs in a pane says what it is, as its hook would. */
+async function comeInPane(storm: Storm): Promise<void> {
+  const pane = storm.chance.pick([...storm.tmux.panes.values()]);
+  if (!pane) return;
+  const { pane_id, pane_pid: agent_pid } = pane;
+  const session = storm.chance.oneIn(2) ? { runtime_session_id: `s-${agent_pid}` } : {};
+  const facts = { pane_id, tmux_socket: SOCKET, agent_pid, ...session };
+  await register(storm, facts, storm.chance.pick(storm.agents));
 }
 
 async function certify(storm: Storm, verb: "validate" | "renew"): Promise<void> {
   const actor = storm.actor();
   if (!actor.certificate) return;
-  const shown = { birth_certificate: actor.certificate, path: "/work" };
-  const answer = await storm.post(`/peers/identity/${verb}`, {
-    ...shown,
-    backend: backendOf(storm, actor),
-  });
+  const { path, backend } = storm.selfOf(actor);
+  const shown = { birth_certificate: actor.certificate, path, backend };
+  const answer = await storm.post(`/peers/identity/${verb}`, shown);
   if (answer.http === 200 && verb === "renew") {
     actor.certificate = String(answer["birth_certificate"]);
   }

@@ -51,10 +51,9 @@ async function readTooSlowly(storm: Storm): Promise<void> {
 }
 
 async function register(storm: Storm, actor = storm.actor()): Promise<void> {
-  const { name, peer_id } = actor;
+  const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
-  const backend = storm.agents.includes(actor) ? "generic" : "sdk";
-  const answer = await storm.post("/peers", { name, path: "/work", backend, ...claim });
+  const answer = await storm.post("/peers", { ...storm.selfOf(actor), ...claim });
   if (answer.http !== 200 || actor.connected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
@@ -62,11 +61,12 @@ async function register(storm: Storm, actor = storm.actor()): Promise<void> {
 
 /** Comes back to a retired identity: with a live process, or without one, which is refused. */
 async function reclaim(storm: Storm): Promise<void> {
-  const { name, peer_id } = storm.actor();
+  const actor = storm.actor();
+  const { peer_id } = actor;
   if (!peer_id) return;
   storm.processes.start(LIVE_PID);
   const process = storm.chance.oneIn(2) ? { agent_pid: LIVE_PID } : {};
-  await storm.post("/peers", { name, path: "/work", backend: "sdk", peer_id, ...process });
+  await storm.post("/peers", { ...storm.selfOf(actor), peer_id, ...process });
 }
 
 async function rename(storm: Storm): Promise<void> {

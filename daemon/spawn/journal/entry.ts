@@ -1,0 +1,22 @@
+/** One entry of what is kept of spawns and restarts, as far as it decides whether it stays. */
+
+import { z } from "zod";
+
+export const Entry = z.object({
+  seq: z.number(),
+  peer_id: z.string().nullable(),
+  /** When nothing was left to wait for. */
+  over_at: z.number().nullable(),
+  /** Whether its peer has none that is newer. */
+  latest: z.number().transform(Boolean),
+});
+export type Entry = z.output<typeof Entry>;
+
+/** The newest number of a table; null where it is empty. */
+export const Last = z.object({ seq: z.number().nullable() });
+
+export interface Page {
+  readonly [name: string]: number;
+  readonly after: number;
+  readonly limit: number;
+}

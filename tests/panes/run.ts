@@ -1,0 +1,29 @@
+/** The storm over panes at length: `--minutes N` (5), from `--seed S`; prints what came of it. */
+
+import { isSound, verdict } from "./verdict.ts";
+import { PaneStorm } from "./storm.ts";
+
+const MINUTES = 5;
+const STEPS = 120;
+
+const until = performance.now() + Number(argument("--minutes") ?? MINUTES) * 60_000;
+let seed = Number(argument("--seed") ?? Date.now() % 1_000_000);
+let isSoundSoFar = true;
+while (isSoundSoFar && performance.now() < until) {
+  await using storm = await PaneStorm.start(seed);
+  for (let step = 0; step < STEPS; step++) await storm.step();
+  const outcome = await verdict(storm);
+  print(`seed ${seed}: ${JSON.stringify(outcome)}`);
+  isSoundSoFar = isSound(outcome);
+  seed++;
+}
+Deno.exit(isSoundSoFar ? 0 : 1);
+
+function argument(name: string): string | undefined {
+  const at = Deno.args.indexOf(name);
+  return at < 0 ? undefined : Deno.args[at + 1];
+}
+
+function print(line: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+}

@@ -1,0 +1,232 @@
+/** A storm over a real tmux: panes, programs, the server and the daemon end at random. */
+
+import { RealDaemon } from "../bench/child.ts";
+import { Terminal, until } from "../daemon/terminal.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import { systemClock } from "kit/clock.ts";
+import { Chance } from "../storm/chance.ts";
+
+const PANES_MAX = 4;
+/** How long the queue of one who is here may take to be typed at the end. */
+const QUIET_MS_MAX = 120_000;
+const LOOK_MS = 100;
+const WAIT_MS_MAX = 800;
+
+/** A program in a pane, from its start to its end; all that it reads is in a file of its own. */
+interface Execution {
+  readonly number: number;
+  readonly pane_id: string;
+  readonly pid: number;
+  /** Whom it was registered as; a storm's peers are never two things at once. */
+  peer_id: string | undefined;
+}
+
+export interface Sent {
+  readonly delivery_id: string;
+  readonly to_peer_id: string;
+  readonly token: string;
+}
+
+/** A delivery, as the daemon tells of it. */
+export interface Row {
+  readonly delivery_id: string;
+  readonly state: string;
+  readonly reason: string | null;
+}
+
+export class PaneStorm implements AsyncDisposable {
+  readonly #chance: Chance;
+  readonly #terminal = new Terminal();
+  readonly #state = Deno.makeTempDirSync({ prefix: "mesh-panes-" });
+  #daemon!: RealDaemon;
+  readonly executions: Execution[] = [];
+  readonly sent: Sent[] = [];
+  /** How often each verb was done. */
+  readonly done = new Map<string, number>();
+
+  private constructor(seed: number) {
+    this.#chance = new Chance(seed);
+  }
+
+  static async start(seed: number): Promise<PaneStorm> {
+    const storm = new PaneStorm(seed);
+    await storm.#wake();
+    return storm;
+  }
+
+  async step(): Promise<void> {
+    const { name, run } = this.#chance.weighted(VERBS);
+    this.done.set(name, (this.done.get(name) ?? 0) + 1);
+    await run(this);
+  }
+
+  /** Opens a pane with a program that writes down the lines it reads. */
+  async open(): Promise<void> {
+    if (this.here.length >= PANES_MAX) return;
+    const number = this.executions.length;
+    const pane_id = this.#terminal.start(this.#command(number), `s${number}`);
+    await this.#born(number, pane_id);
+  }
+
+  /** What runs in a pane registers: as somebody new, or as one who was here before. */
+  async register(): Promise<void> {
+    const nameless = this.here.filter(({ peer_id }) => peer_id === undefined);
+    if (nameless.length === 0) return;
+    const execution = this.#chance.pick(nameless);
+    const { pane_id, pid: agent_pid } = execution;
+    const place = { pane_id, agent_pid, tmux_socket: this.#terminal.socket };
+    const gone = this.peers.filter((id) => !this.here.some(({ peer_id }) => peer_id === id));
+    const claim = gone.length > 0 && this.#chance.oneIn(3)
+      ? { peer_id: this.#chance.pick(gone), name: undefined }
+      : { name: `agent-${execution.number}` };
+    const as = { path: "/work", backend: "generic", circle: "storm", ...claim };
+    const answer = await this.#post("/peers", { ...place, ...as });
+    if (typeof answer["peer_id"] === "string") execution.peer_id = answer["peer_id"];
+  }
+
+  async tell(): Promise<void> {
+    if (this.peers.length === 0) return;
+    const present = this.here.flatMap(({ peer_id }) => peer_id ?? []);
+    const some = present.length > 0 && !this.#chance.oneIn(5) ? present : this.peers;
+    const to_peer = this.#chance.pick(some);
+    const token = `token-${String(this.sent.length).padStart(5, "0")}`;
+    const said = { from_peer: "cli", to_peer, text: `${token} for ${to_peer}` };
+    const { delivery_id } = await this.#post("/notify", said);
+    if (typeof delivery_id === "string") {
+      this.sent.push({ delivery_id, to_peer_id: to_peer, token });
+    }
+  }
+
+  /** Another program takes a pane over, that nobody has registered. */
+  async swap(): Promise<void> {
+    const execution = this.#somebody();
+    if (!execution) return;
+    const number = this.executions.length;
+    this.#terminal.cli("respawn-pane", "-k", "-t", execution.pane_id, this.#command(number));
+    await until("its predecessor's end", () => !isAlive(execution.pid));
+    await this.#born(number, execution.pane_id);
+  }
+
+  async closePane(): Promise<void> {
+    const execution = this.#somebody();
+    if (!execution) return;
+    this.#terminal.cli("kill-pane", "-t", execution.pane_id);
+    await until("its program's end", () => !isAlive(execution.pid));
+  }
+
+  async endProcess(): Promise<void> {
+    const execution = this.#somebody();
+    if (!execution) return;
+    Deno.kill(execution.pid, "SIGKILL");
+    await until("its end", () => !isAlive(execution.pid));
+  }
+
+  /** The server ends; the next pane starts another one, which counts from the beginning. */
+  async killServer(): Promise<void> {
+    const [execution] = this.here;
+    if (!execution) return;
+    const pid = Number(this.#terminal.format(execution.pane_id, "#{pid}"));
+    Deno.kill(pid, "SIGKILL");
+    await until("the end of it and its programs", () => !isAlive(pid) && this.here.length === 0);
+  }
+
+  async killDaemon(): Promise<void> {
+    await this.#daemon.kill();
+    await this.#wake();
+  }
+
+  async remove(): Promise<void> {
+    if (this.peers.length === 0) return;
+    const init = { method: "DELETE" };
+    const id = this.#chance.pick(this.peers);
+    const answer = await fetch(`${this.#daemon.base}/peers/${id}`, init);
+    await answer.body?.cancel();
+  }
+
+  async wait(): Promise<void> {
+    await systemClock.sleep(this.#chance.below(WAIT_MS_MAX));
+  }
+
+  /** Programs that still run in their panes. */
+  get here(): readonly Execution[] {
+    return this.executions.filter(({ pid }) => isAlive(pid));
+  }
+
+  get peers(): string[] {
+    return [...new Set(this.executions.flatMap(({ peer_id }) => peer_id ?? []))];
+  }
+
+  /** The lines that a program has read. */
+  read({ number }: Execution): string[] {
+    return this.#terminal.read(`got-${number}`).split("\n").filter((line) => line !== "");
+  }
+
+  /** All messages, once nothing is under way and nothing waits for whoever is here. */
+  async settle(): Promise<ReadonlyMap<string, Row>> {
+    const deadline = Date.now() + QUIET_MS_MAX;
+    for (;;) {
+      const rows = await this.#rows();
+      const waits = this.sent.filter(({ delivery_id, to_peer_id }) => {
+        const state = rows.get(delivery_id)?.state;
+        return state === "attempting" || state === "queued" && this.#isHere(to_peer_id);
+      });
+      if (waits.length === 0) return rows;
+      if (Date.now() > deadline) throw new Error(`Still waiting: ${JSON.stringify(waits)}`);
+      await systemClock.sleep(LOOK_MS);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#daemon.stop();
+    await this.#terminal[Symbol.asyncDispose]();
+    Deno.removeSync(this.#state, { recursive: true });
+  }
+
+  async #wake(): Promise<void> {
+    this.#daemon = await RealDaemon.start(this.#state);
+  }
+
+  #command(number: number): string {
+    return `printf 'ready\\n'; exec cat > ${this.#terminal.dir}/got-${number}`;
+  }
+
+  async #born(number: number, pane_id: string): Promise<void> {
+    const isCat = () => this.#terminal.format(pane_id, "#{pane_current_command}") === "cat";
+    await until("the program", isCat);
+    const pid = Number(this.#terminal.format(pane_id, "#{pane_pid}"));
+    this.executions.push({ number, pane_id, pid, peer_id: undefined });
+  }
+
+  #somebody(): Execution | undefined {
+    return this.here.length === 0 ? undefined : this.#chance.pick(this.here);
+  }
+
+  #isHere(to_peer_id: string): boolean {
+    return this.here.some(({ peer_id }) => peer_id === to_peer_id);
+  }
+
+  async #rows(): Promise<Map<string, Row>> {
+    const answer = await fetch(`${this.#daemon.base}/deliveries?limit=500`);
+    const { deliveries }: { deliveries: Row[] } = await answer.json();
+    return new Map(deliveries.map((row) => [row.delivery_id, row]));
+  }
+
+  async #post(path: string, body: unknown): Promise<Record<string, unknown>> {
+    const init = { method: "POST", body: JSON.stringify(body) };
+    return await (await fetch(`${this.#daemon.base}${path}`, init)).json();
+  }
+}
+
+// deno-fmt-ignore
+const VERBS = [
+  { name: "open a pane",   weight: 8,  run: (storm: PaneStorm) => storm.open() },
+  { name: "register",      weight: 10, run: (storm: PaneStorm) => storm.register() },
+  { name: "tell",          weight: 16, run: (storm: PaneStorm) => storm.tell() },
+  { name: "swap",          weight: 2,  run: (storm: PaneStorm) => storm.swap() },
+  { name: "close a pane",  weight: 2,  run: (storm: PaneStorm) => storm.closePane() },
+  { name: "end a process", weight: 2,  run: (storm: PaneStorm) => storm.endProcess() },
+  { name: "kill tmux",     weight: 1,  run: (storm: PaneStorm) => storm.killServer() },
+  { name: "kill daemon",   weight: 1,  run: (storm: PaneStorm) => storm.killDaemon() },
+  { name: "remove a peer", weight: 1,  run: (storm: PaneStorm) => storm.remove() },
+  { name: "wait",          weight: 10, run: (storm: PaneStorm) => storm.wait() },
+] as const;

@@ -1,0 +1,195 @@
+/** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
+
+import type { Launch, Opened, PaneSeen, Terminals } from "../../daemon/panes.ts";
+import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
+import type { FakeProcesses } from "../world.ts";
+import type { Chance } from "./chance.ts";
+
+export const SOCKET = "/tmp/tmux-1/default";
+/** Few, so that pids are given anew. */
+const PIDS = [201, 202, 203, 204, 205, 206];
+
+interface Pane extends PaneSeen {
+  /** Whether it stays when its program ends. */
+  readonly kept: boolean;
+}
+
+export class StormTmux implements PaneSights {
+  readonly panes = new Map<string, Pane>();
+  readonly #processes: FakeProcesses;
+  readonly #chance: Chance;
+  #opened = 0;
+
+  constructor(processes: FakeProcesses, chance: Chance) {
+    this.#processes = processes;
+    this.#chance = chance;
+  }
+
+  /** A user opens a pane, in which an agent runs from now on; undefined when there are enough. */
+  open(session = "work"): Pane | undefined {
+    const pane_pid = this.#start();
+    if (pane_pid === undefined) return undefined;
+    const pane_id = `%${++this.#opened}`;
+    const place = { pane_id, pane_pid, session, window: this.#opened };
+    const pane = { ...place, dead: false, kept: false };
+    this.panes.set(pane_id, pane);
+    return pane;
+  }
+
+  /** A pane is closed, and what ran in it has ended. */
+  close(pane_id: string): void {
+    const pane = this.panes.get(pane_id);
+    this.panes.delete(pane_id);
+    if (pane) this.#processes.end(pane.pane_pid);
+  }
+
+  /** Another program runs in a pane from now on. */
+  swap(pane_id: string): Pane | undefined {
+    const pane = this.panes.get(pane_id);
+    if (!pane) return undefined;
+    this.#processes.end(pane.pane_pid);
+    const pane_pid = this.#start() ?? pane.pane_pid;
+    const other = { ...pane, pane_pid, dead: !this.#processes.isAlive(pane_pid) };
+    this.panes.set(pane_id, other);
+    return other;
+  }
+
+  /** The server ends: most programs with it; the next one counts its panes from the beginning. */
+  killServer(): void {
+    for (const [pane_id, { pane_pid }] of this.panes) {
+      this.panes.delete(pane_id);
+      if (!this.#chance.oneIn(4)) this.#processes.end(pane_pid);
+    }
+    this.#opened = 0;
+  }
+
+  /** A process ends; its pane goes with it, or stands dead. */
+  end(pid: number): void {
+    this.#processes.end(pid);
+    for (const [pane_id, pane] of this.panes) {
+      if (pane.pane_pid !== pid) continue;
+      if (pane.kept) this.panes.set(pane_id, { ...pane, dead: true });
+      else this.panes.delete(pane_id);
+    }
+  }
+
+  /** Whether this very process reads what is typed into a pane. */
+  reads(pane_id: string, pid: number | null, started: string | null): boolean {
+    const pane = this.panes.get(pane_id);
+    if (!pane || pane.dead || pid === null || started === null) return false;
+    return pane.pane_pid === pid && this.#processes.isAlive(pid, started);
+  }
+
+  all(): Promise<PaneFacts[]> {
+    return Promise.resolve([...this.panes.values()].map((pane) => this.#facts(pane)));
+  }
+
+  at(tmux_socket: string | null, pane_id: string) {
+    const found = tmux_socket === null || tmux_socket === SOCKET;
+    const pane = found ? this.panes.get(pane_id) : undefined;
+    return Promise.resolve(
+      pane ? { state: "found", pane: this.#facts(pane) } as const : { state: "missing" } as const,
+    );
+  }
+
+  holds({ pane_id }: PaneFacts, pid: number): boolean {
+    return this.panes.get(pane_id)?.pane_pid === pid;
+  }
+
+  /** Tells a process to end, as the one of this start; who is not deaf to it does. */
+  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
+    if (!this.#processes.isAlive(pid, started)) return false;
+    this.#processes.signal(pid, signal);
+    if (!this.#processes.isAlive(pid, started)) this.end(pid);
+    return true;
+  }
+
+  keep(pane_id: string, kept: boolean): void {
+    const pane = this.panes.get(pane_id);
+    if (pane) this.panes.set(pane_id, { ...pane, kept });
+  }
+
+  #facts(pane: Pane): PaneFacts {
+    const { pane_id, pane_pid: pid, dead, session, window } = pane;
+    const started = this.#processes.startOf(pid);
+    const front = dead || started === undefined ? null : { pid, started, args: ["agent"] };
+    const shown = { session, window: `@${window}`, command: "agent", cwd: "/work" };
+    return { pane_id, tmux_socket: SOCKET, pid, dead, ...shown, front };
+  }
+
+  /** The lowest pid that is free, as a kernel that has gone round gives it. */
+  #start(): number | undefined {
+    const pid = PIDS.find((pid) => !this.#processes.isAlive(pid));
+    if (pid !== undefined) this.#processes.start(pid);
+    return pid;
+  }
+}
+
+/** The same tmux, as one life of the daemon reaches it: after its end nothing is done. */
+export class StormTerminals implements Terminals {
+  readonly home = "/none";
+  readonly socket = SOCKET;
+  readonly #tmux: StormTmux;
+  #over = false;
+
+  constructor(tmux: StormTmux) {
+    this.#tmux = tmux;
+  }
+
+  end(): void {
+    this.#over = true;
+  }
+
+  present(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  openWindow(_socket: string, session: string, _launch: Launch): Promise<Opened> {
+    return this.#opened(() => this.#tmux.open(session));
+  }
+
+  splitWindow(_socket: string, pane_id: string, _launch: Launch): Promise<Opened> {
+    const beside = this.#tmux.panes.get(pane_id);
+    return this.#opened(() => beside && this.#tmux.open(beside.session));
+  }
+
+  look(_socket: string, pane_id: string): Promise<PaneSeen | undefined> {
+    return Promise.resolve(this.#tmux.panes.get(pane_id));
+  }
+
+  isGone(_socket: string, pane_id: string): Promise<boolean> {
+    return Promise.resolve(this.#tmux.panes.get(pane_id)?.dead ?? true);
+  }
+
+  close(_socket: string, pane_id: string): Promise<void> {
+    if (!this.#over) this.#tmux.close(pane_id);
+    return Promise.resolve();
+  }
+
+  keep(_socket: string, pane_id: string, kept: boolean): Promise<void> {
+    if (!this.#over) this.#tmux.keep(pane_id, kept);
+    return Promise.resolve();
+  }
+
+  respawn(_socket: string, { pane_id, pane_pid }: PaneSeen, _launch: Launch): Promise<Opened> {
+    const same = this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
+    return this.#opened(() => same ? this.#tmux.swap(pane_id) : undefined);
+  }
+
+  isWithin(pid: number, pane_pid: number): boolean {
+    return pid === pane_pid;
+  }
+
+  isShared(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
+    return !this.#over && this.#tmux.signal(pid, started, signal);
+  }
+
+  #opened(work: () => PaneSeen | undefined): Promise<Opened> {
+    const pane = this.#over ? undefined : work();
+    return Promise.resolve(pane ? { ok: true, pane } : { ok: false, reason: "no pane" });
+  }
+}
