@@ -26,10 +26,10 @@ export const SELFTEST: Command = {
   words: "selftest",
   summary: "Start each installed agent on a scripted model, and see how messages reach it",
   about: "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
-    "resumed; about half a minute an agent. All of it happens offline, in a home and a mesh that " +
-    "are removed at the end: nothing of yours is touched. A rung that fails is degraded from then " +
-    "on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, until it passes. " +
-    "1 when anything failed.",
+    "resumed; about half a minute an agent. It needs no network, and all of it happens in a home " +
+    "and a mesh that are removed at the end: nothing of yours is touched. A rung that fails is " +
+    "degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
+    "until it passes. 1 when anything failed.",
   flags: {
     "--agent <name>": `this one only: ${NAMES.join(", ")}`,
     "--scenario <name> ...": "try only this; what passes then clears nothing",

@@ -5,22 +5,12 @@ import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
+import { ANSWERS, ASKS } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-/** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
 const RULES: readonly Rule[] = [
-  {
-    match: /^Ask (\S+): (.+)$/m,
-    steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
-  },
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { sleep_ms: 0 },
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered" },
-    ],
-  },
+  ASKS,
+  { ...ANSWERS, steps: [{ sleep_ms: 0 }, ...ANSWERS.steps] },
 ];
 
 /** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */

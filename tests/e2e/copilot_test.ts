@@ -23,18 +23,10 @@ import type { Rule } from "../../cli/selftest/model/model.ts";
 import { copilotCli, copilotUnpacked } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
+import { ANSWERS } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-const RULES: readonly Rule[] = [
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  COPILOT_TOUCHES,
-];
+const RULES = [ANSWERS, COPILOT_TOUCHES];
 
 /** A subagent's first prompt stands behind what it is told of itself. */
 const DELEGATED: Rule = {

@@ -6,34 +6,12 @@ import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
 import { withLab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
 import { opencodeCli } from "./agents.ts";
 import { OpencodeLab } from "./opencode_lab.ts";
+import { ANSWERS, ANSWERS_LATER, TOUCHES } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-const RULES: readonly Rule[] = [
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  {
-    match: /^\[mesh\] Not read yet, further up: (ask-[0-9a-f]+)$/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  {
-    match: /^Touch it/,
-    steps: [
-      { tool: "bash", args: { command: "touch ./touched", description: "Touches" } },
-      { say: "Touched" },
-    ],
-  },
-];
+const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
 
 /** The first turn waits for the MCP servers, which start on a machine that may be busy. */
 const ANSWER_MS = 60_000;

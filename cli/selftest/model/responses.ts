@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { Model, type Rule } from "./model.ts";
-import type { Held, Scripted } from "./scripted.ts";
+import { type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
@@ -44,8 +44,7 @@ export class ResponsesWire implements Scripted {
 
   constructor(rules: readonly Rule[] = []) {
     this.model = new Model(rules);
-    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.#serve(request));
+    this.#server = onLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
