@@ -18,7 +18,7 @@ class House implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
 
   async start(): Promise<Claude> {
-    await this.lab.mesh.setUp(undefined, CONFIG);
+    await this.lab.mesh.setUp({ config: CONFIG });
     await this.lab.mesh.up();
     return await this.lab.claude("api");
   }

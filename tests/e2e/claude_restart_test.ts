@@ -22,7 +22,7 @@ class SpawningLab implements AsyncDisposable {
   async up(): Promise<void> {
     const { lab } = this;
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
-    await lab.mesh.setUp(undefined, { spawn: { commands, allowed_paths: [lab.dir] } });
+    await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
     await lab.mesh.up();
   }
 

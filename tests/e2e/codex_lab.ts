@@ -56,7 +56,7 @@ export class CodexLab implements AsyncDisposable {
 
   /** Sets Codex up by the product's own command, and starts the daemon. */
   async open(): Promise<this> {
-    await this.mesh.setUp("codex");
+    await this.mesh.setUp({ agent: "codex" });
     await this.mesh.up();
     return this;
   }

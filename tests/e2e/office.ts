@@ -43,8 +43,8 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   }
 
   /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
-  async up(config?: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.lab.mesh.setUp(this.worker.backend, config);
+  async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    await this.lab.mesh.setUp({ agent: this.worker.backend, config });
     await this.lab.mesh.up();
   }
 

@@ -28,7 +28,7 @@ async function answered(lab: OpencodeLab, id: string): Promise<void> {
 
 withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.mesh.setUp("opencode");
+  await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();
   await lab.start();
   const peer = await lab.connected("pending_first_turn");
@@ -65,7 +65,7 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
 
 withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.mesh.setUp("opencode");
+  await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();
   await lab.start();
   await lab.connected("pending_first_turn");
@@ -88,7 +88,7 @@ withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", asy
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.mesh.setUp("opencode");
+  await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();
   await lab.start();
   const { peer_id } = await lab.connected("pending_first_turn");

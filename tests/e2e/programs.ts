@@ -99,6 +99,11 @@ export function mesh({ dir, env }: Place, words: readonly string[]): Deno.ChildP
   }).spawn();
 }
 
+interface Plan {
+  readonly agent?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
 /** The mesh of a place: its configuration, what `mesh setup` writes, and its daemon. */
 export class Mesh implements AsyncDisposable {
   readonly #place: Place;
@@ -109,12 +114,12 @@ export class Mesh implements AsyncDisposable {
   }
 
   /** Sets up all agents, or one, with what the configuration says beside. */
-  async setUp(agent?: string, config: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  async setUp({ agent, config }: Plan = {}): Promise<void> {
     const path = join(this.#place.dir, "home/.config/mesh/config.yaml");
     Deno.mkdirSync(dirname(path), { recursive: true });
     Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
-    const { success } = await mesh(this.#place, ["setup", ...(agent ? ["--agent", agent] : [])])
-      .status;
+    const whom = agent === undefined ? [] : ["--agent", agent];
+    const { success } = await mesh(this.#place, ["setup", ...whom]).status;
     assert(success, "mesh setup");
   }
 
