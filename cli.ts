@@ -23,6 +23,7 @@ import { completionsFor } from "./cli/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
 import { DOCTOR } from "./cli/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
+import { JOB_COMMANDS } from "./cli/jobs_commands.ts";
 import { SPAWN_COMMANDS } from "./cli/lives_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
 import { PEER_COMMANDS } from "./cli/peer_commands.ts";
@@ -32,6 +33,7 @@ import { SCHEDULE_COMMANDS } from "./cli/schedule_commands.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
 import { showAsks, showPeers, showTrace } from "./cli/show.ts";
 import { SELFTEST } from "./cli/selftest_command.ts";
+import { SHARE_COMMANDS } from "./cli/share_commands.ts";
 import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
 import { welcome } from "./cli/welcome.ts";
 
@@ -269,8 +271,10 @@ export const COMMANDS: readonly Command[] = [
   ...QUESTION_COMMANDS,
   ...SEARCH_COMMANDS,
   ...INBOX_COMMANDS,
+  ...JOB_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...SPAWN_COMMANDS,
+  ...SHARE_COMMANDS,
   ATTACH_COMMAND,
   ...SURFACE_COMMANDS,
   ...ROLE_COMMANDS,

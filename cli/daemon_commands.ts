@@ -47,6 +47,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     summary: "Connect the coding agents of this machine",
     flags: {
       "--agent <name>": "only this one",
+      "--relay <url>": "join this relay: draws a secret there and writes it down",
       "--dry-run": "say what would change, and change nothing",
       "--uninstall": "take everything out again",
       ...JSON_FLAG,

@@ -46,8 +46,13 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
     pid: String(health.pid),
     "up for": spanOf(health.uptime_seconds * 1000),
     peers: String(health.peers),
-    relay: health.relay && [health.relay.status, health.relay.url].filter(Boolean).join("  "),
+    relay: health.relay && relayOf(health.relay),
   });
+}
+
+/** Why it is away belongs beside that it is. */
+function relayOf({ status, url, last_error }: Health["relay"]): string {
+  return [status, url, last_error].filter(Boolean).join("  ");
 }
 
 export function showPeers(to: Terminal, peers: readonly Peer[], clock: Clock): void {

@@ -35,6 +35,7 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { Mcp } from "./mcp/mcp.ts";
 import { migrations } from "./migrations.ts";
 import type { Numbers } from "./numbers.ts";
+import type { Programs } from "./programs.ts";
 import type { PaneSights } from "./pane_sights.ts";
 import type { Terminals } from "./panes.ts";
 import { Registry } from "./peers/certificate.ts";
@@ -43,7 +44,10 @@ import type { Mortals } from "./peers/lives/ending.ts";
 import { Replaced } from "./peers/lives/replaced.ts";
 import type { Lives } from "./peers/lives/routes.ts";
 import { Peers } from "./peers/peers.ts";
+import type { Shares } from "./peers/shares/shares.ts";
 import * as peerRows from "./peers/store.ts";
+import type { Jobs } from "./jobs/jobs.ts";
+import { openJobs } from "./jobs_wiring.ts";
 import type { Schedules } from "./jobs/schedules/schedules.ts";
 import { routesOf } from "./routes.ts";
 import type { JournalRetention } from "./spawn/journal/retention.ts";
@@ -71,6 +75,8 @@ import {
 import { openLives } from "./wiring_lives.ts";
 import { openSchedules } from "./wiring_schedules.ts";
 import { openJournal, openRestarts, openSpawns } from "./spawn_wiring.ts";
+import type { Dial, Uplink } from "./uplink.ts";
+import { openShares, openUplink } from "./wiring_uplink.ts";
 
 const BEAT_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -97,6 +103,12 @@ export interface Outside {
   readonly terminals: Terminals;
   /** Where attachments are kept. */
   readonly files: Files;
+  /** Runs acceptance checks of jobs. */
+  readonly programs: Programs;
+  /** A socket to the relay. */
+  readonly dial: Dial;
+  /** A request to the relay. */
+  readonly send: (request: Request) => Promise<Response>;
   /** Whether the request came from a person at a terminal (contract 2). */
   atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
   /** The name of a pane's tmux session. */
@@ -130,6 +142,7 @@ export class Daemon implements AsyncDisposable {
   readonly agents: Agents;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
+  readonly jobs: Jobs;
   readonly schedules: Schedules;
   readonly journal: JournalRetention;
   readonly meters: Meters;
@@ -141,6 +154,9 @@ export class Daemon implements AsyncDisposable {
   /** Calls a contract in this very process, as the operator. */
   readonly call: Call;
   readonly numbers: Numbers;
+  /** The tunnel to the relay, where one is configured. */
+  readonly uplink: Uplink | undefined;
+  readonly shares: Shares;
   readonly #ending = new AbortController();
   /** Aborts as the daemon goes down. */
   readonly ending = this.#ending.signal;
@@ -163,7 +179,9 @@ export class Daemon implements AsyncDisposable {
     this.meters = new Meters(() => this.#levels());
     this.directory = openDirectory(this);
     this.peers = openPeers(this);
-    const steps = new Steps(this.ground, this.meters);
+    const steps = new Steps(this.ground, this.meters, {
+      stepped: (delivery_id, state) => this.jobs.stepped(delivery_id, state),
+    });
     this.sockets = new Sockets(this.ground, steps, {
       item: (item_id, surface) => this.surfaces.frame(item_id, surface),
     });
@@ -181,13 +199,17 @@ export class Daemon implements AsyncDisposable {
     this.notes = openNotes(this);
     this.spawns = openSpawns(this);
     this.restarts = openRestarts(this);
+    this.jobs = openJobs(this);
     this.schedules = openSchedules(this);
     this.journal = openJournal(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
-    this.fetch = serve(routesOf(this), {
+    this.shares = openShares(this);
+    const routes = routesOf(this);
+    this.uplink = openUplink(this, routes);
+    this.fetch = serve(routes, {
       admit: (request) => {
         this.gate.admit(request);
         if (this.ending.aborted) throw new Problem("shutting_down", {});
@@ -211,8 +233,10 @@ export class Daemon implements AsyncDisposable {
       if (human) welcomeHuman(this, human);
       this.restarts.wakeUp();
       this.spawns.wakeUp();
+      this.jobs.wakeUp();
     });
     this.attachments.wakeUp();
+    this.uplink?.wakeUp();
   }
 
   /** Beats once a second until the daemon ends; `rest` is for what has to do with the process. */
@@ -243,12 +267,14 @@ export class Daemon implements AsyncDisposable {
     this.delivery.beat(now);
     this.agents.beat(now);
     this.spawns.beat(now);
+    this.jobs.beat(now);
     this.schedules.beat(now);
     this.journal.beat(now);
     this.idempotency.beat(now);
     this.messages.beat(now);
     this.inbox.beat(now);
     this.attachments.beat(now);
+    this.uplink?.beat(now);
     events.forget(now - this.config["daemon.history_days"] * DAY_MS, FORGET_ROWS_MAX);
     db.checkpoint();
   }
@@ -257,10 +283,12 @@ export class Daemon implements AsyncDisposable {
   async goDown(): Promise<void> {
     this.questions.goDown();
     this.ground.db.flush();
+    this.uplink?.close();
     this.#ending.abort();
     this.asks.dismiss();
     this.sockets.endAll();
     await this.courier.close();
+    await this.jobs.close();
     await this.restarts.close();
     await this.spawns.close();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
@@ -291,6 +319,7 @@ export class Daemon implements AsyncDisposable {
       sockets: this.sockets.size,
       commits: this.ground.db.commits,
       queue: this.delivery.counts(),
+      jobs: this.jobs.counts(),
     };
   }
 }

@@ -4,10 +4,12 @@ import { z } from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";
+import { Checks } from "./jobs/contract.ts";
 import { isReserved } from "./peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "./spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "./places.ts";
 import { parseYaml } from "./yaml.ts";
+import { RelaySecret, RelayUrl } from "./uplink_config.ts";
 
 const int = (least: number, most: number, what: string) =>
   z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
@@ -71,8 +73,13 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              words                                                  .default([]),
   "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
+  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "approvals.gated_tools":           words                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
+  "relay.enabled":                    flag                                                   .default(false),
+  "relay.url":                        RelayUrl                                               .optional(),
+  "relay.secret":                     RelaySecret                                            .optional(),
+  "relay.allow_admin":                flag                                                   .default(false),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
 } as const;
@@ -84,7 +91,11 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
   const path = configPath(env);
   const file = parseFile(path, readOr(path, readFile) ?? "");
   const said: Said = { file, file_name: path, env, parse: parseWord };
-  return readSettings(SETTINGS, said, (read) => [...openToAll(read), ...nowhereToAsk(read)]);
+  return readSettings(SETTINGS, said, (read) => [
+    ...openToAll(read),
+    ...nowhereToAsk(read),
+    ...nowhereToDial(read),
+  ]);
 }
 
 /**
@@ -122,6 +133,16 @@ function nowhereToAsk(config: Partial<Config>): string[] {
     'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
     "allowed: an http or https address",
   ];
+}
+
+/** A tunnel needs both its ends, and a key. */
+function nowhereToDial(config: Partial<Config>): string[] {
+  if (!config["relay.enabled"]) return [];
+  return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
+    .map((key) =>
+      `${key}: found nothing beside relay.enabled; ` +
+      "allowed: what `mesh setup --relay URL` writes, or relay.enabled: false"
+    );
 }
 
 /** No number among the settings has more digits; a token or a name may. */

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
+import { dial } from "./dial.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { VERDICTS_FILE } from "./agents/selftest/contract.ts";
@@ -15,6 +16,7 @@ import { type Env, readTextOrNothing, statePath, writePrivately } from "./places
 import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
 import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
+import { programsOf } from "./programs.ts";
 import { isAtTerminal } from "./terminal.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -65,6 +67,9 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       marks: marksIn(join(state, VERDICTS_FILE)),
       terminals: agents.terminals,
       files: filesIn(join(state, "attachments")),
+      programs: programsOf(clock, env),
+      dial,
+      send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
       atTerminal: ({ pid, remote, agents }): boolean =>
         isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),

@@ -1,5 +1,7 @@
 /** The daemon's tables. Append only: a migration that has shipped is never edited. */
 
+import { JOBS } from "./jobs_tables.ts";
+
 /**
  * `messages` is the ledger: one row a message and recipient. What is asked carries its answer, and
  * every step of a delivery is a column, so that an ask costs two inserts (architecture 4). What
@@ -371,4 +373,6 @@ export const migrations: readonly string[] = [
   create index schedules_due on schedules (next_fire_at) where state = 'active';
   create index schedules_settled on schedules (settled_at) where settled_at is not null;
   `,
+  // Jobs, their attempts, and the templates that recurring ones come of.
+  JOBS,
 ];

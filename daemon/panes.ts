@@ -10,6 +10,8 @@ export interface Launch {
   readonly cwd: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** A word by which `find` knows the pane again, whoever has forgotten its id. */
+  readonly mark?: string | undefined;
 }
 
 export interface PaneSeen {
@@ -41,10 +43,14 @@ export interface Terminals {
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
   /** What a pane is now; undefined when tmux knows of none, or does not answer. */
   look(socket: string, pane_id: string): Promise<PaneSeen | undefined>;
+  /** The pane that was opened with this mark; undefined when tmux knows of none. */
+  find(socket: string, mark: string): Promise<PaneSeen | undefined>;
   /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
   isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Ends a pane with all that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
+  /** Ends a pane, if its process is still this one; whether it was. */
+  closeSame(socket: string, seen: Pick<PaneSeen, "pane_id" | "pane_pid">): Promise<boolean>;
   /** Whether a pane stays when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
@@ -141,6 +147,15 @@ export class Panes implements Terminals {
     return seen?.pane_id === pane_id ? seen : undefined; // tmux answers for another pane instead.
   }
 
+  /** The mark stands in the command that the pane was opened with. */
+  async find(socket: string, mark: string): Promise<PaneSeen | undefined> {
+    const format = "#{pane_id} #{pane_start_command}";
+    const listed = await this.#options.tmuxes.at(socket).look(["list-panes", "-a", "-F", format]);
+    const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
+    const pane_id = line ? line.split(" ")[0] : undefined;
+    return pane_id === undefined ? undefined : await this.look(socket, pane_id);
+  }
+
   async isGone(socket: string, pane_id: string): Promise<boolean> {
     const shown = await this.#show(socket, pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
@@ -150,6 +165,19 @@ export class Panes implements Terminals {
 
   async close(socket: string, pane_id: string): Promise<void> {
     await this.#told(socket, ["kill-pane", "-t", pane_id]);
+  }
+
+  /** Guard and deed are one command, evaluated in the server. */
+  async closeSame(
+    socket: string,
+    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    const tmux = this.#options.tmuxes.at(socket);
+    const say = (word: string) => `display-message -p ${quote(word)}`;
+    const deed = `${say("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
+    const same = sameProcess({ pane_id, pane_pid });
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, deed, say("changed")]);
+    return run.ok && run.lines.includes("done");
   }
 
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
@@ -163,7 +191,7 @@ export class Panes implements Terminals {
     const tmux = this.#options.tmuxes.at(socket);
     const started = await this.#started(tmux, launch);
     const deed = commandLine(["respawn-pane", "-k", "-t", pane_id, ...started]);
-    const same = `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
+    const same = sameProcess({ pane_id, pane_pid });
     const say = (word: string) => `display-message -p ${quote(word)}`;
     const branches = [`${deed} ; ${say("done")}`, say("changed")];
     const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, ...branches]);
@@ -246,12 +274,23 @@ export class Panes implements Terminals {
 }
 
 /** More than one word, so that tmux executes them itself; the folder is read as a format. */
-function arguments_({ cwd, argv, env }: Launch, withheld: readonly string[]): string[] {
+function arguments_({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
+  const marked = mark === undefined ? [] : [markOf(mark)];
   return [
     ...["-c", cwd.replaceAll("#", "##")],
     ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
-    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...argv],
+    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...marked, ...argv],
   ];
+}
+
+/** Set for the program as well, which makes nothing of it. */
+function markOf(mark: string): string {
+  return `MESH_STARTED_FOR=${mark}`;
+}
+
+/** True in tmux's own words where a pane still holds the process that was seen in it. */
+function sameProcess({ pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">): string {
+  return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 
 function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {

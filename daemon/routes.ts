@@ -23,14 +23,17 @@ import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
 import { greet, isPlugin } from "./greeter.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
+import { jobRoutes } from "./jobs/routes.ts";
 import { scheduleRoutes } from "./jobs/schedules/routes.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
+import { shareRoutes } from "./peers/shares/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
 import { spawnDoors } from "./spawn_wiring.ts";
+import { CAPABILITIES } from "./uplink.ts";
 
 /** Whatever names its sender, and where to look for that name. */
 interface Spoken {
@@ -45,9 +48,11 @@ export function routesOf(daemon: Daemon): Route[] {
     const { peer_id, name } = directory.sender(from_peer, { circle });
     return peer_id ?? name;
   };
+  const findId = (argument: string) => directory.find(argument).peer_id;
   const routes: Route[] = [
     ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
     ...lifeRoutes(daemon.lives),
+    ...shareRoutes(daemon.shares),
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
@@ -63,7 +68,7 @@ export function routesOf(daemon: Daemon): Route[] {
     ...deliveryRoutes(daemon, {
       provenHuman,
       senderOf,
-      findId: (argument) => directory.find(argument).peer_id,
+      findId,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       upgrade: (request, caller) => {
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
@@ -74,6 +79,7 @@ export function routesOf(daemon: Daemon): Route[] {
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
+    ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
@@ -188,7 +194,14 @@ async function doVerb(
   }
 }
 
-function health({ ground, outside, identity, started_at }: Daemon): Health {
+const NO_RELAY = {
+  status: "disabled",
+  url: null,
+  last_connected_at: null,
+  last_error: null,
+} as const;
+
+function health({ ground, outside, identity, started_at, uplink }: Daemon): Health {
   return {
     status: "ok",
     version: VERSION,
@@ -197,7 +210,7 @@ function health({ ground, outside, identity, started_at }: Daemon): Health {
     pid: outside.pid,
     peers: peerRows.count(ground.db),
     schema_version: migrations.length,
-    capabilities: { ask_pull_delivery: true },
-    relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+    capabilities: CAPABILITIES,
+    relay: uplink?.report() ?? NO_RELAY,
   };
 }

@@ -36,6 +36,8 @@ export function openSpawns(house: Daemon): Spawns {
       refuseReserved,
     },
     reaches: (backend) => house.agents.knows(backend),
+    ending: house.ending,
+    isAlive: (pid, started) => house.outside.processes.isAlive(pid, started),
     registersItself: (backend) => house.outside.hooks[backend] !== undefined,
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
   });

@@ -21,6 +21,7 @@ import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
+import { firesIn } from "./jobs_wiring.ts";
 import { Surfaces } from "./inbox/surfaces.ts";
 import type { CallSigns } from "./agents/contract.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
@@ -63,10 +64,15 @@ export function openPeers(house: Daemon): Peers {
     replaced: house.replaced,
     reactions: {
       unreachable: ({ peer_id }, why) => {
+        house.jobs.unreachable(peer_id, why);
         const dropped_deliveries = house.delivery.dropQueue(peer_id, why);
         return { dropped_deliveries, closed_asks: house.asks.closeAllTo(peer_id, why) };
       },
-      prompted: (peer_id, prompt) => void house.delivery.prove(peer_id, prompt),
+      prompted: (peer_id, prompt) => {
+        house.delivery.prove(peer_id, prompt);
+        house.jobs.prompted(peer_id, firesIn(prompt));
+      },
+      answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
       changed: (peer_id) => house.courier.wake(peer_id),
       updated: (peer_id) => {
         const session = house.sockets.of(peer_id);

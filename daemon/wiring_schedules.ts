@@ -5,8 +5,6 @@ import { Schedules } from "./jobs/schedules/schedules.ts";
 import * as peerRows from "./peers/store.ts";
 
 const DAY_MS = 86_400_000;
-/** Who speaks for the daemon. */
-const DAEMON = "mesh";
 
 export function openSchedules(house: Daemon): Schedules {
   const { ground, directory, config } = house;
@@ -23,9 +21,7 @@ export function openSchedules(house: Daemon): Schedules {
       },
       notify: (said, manner) => house.notes.notify(said, manner).ticket.message.delivery_id,
     },
-    tell: (to_peer, text) => {
-      house.notes.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false });
-    },
+    tell: (to_peer, text) => house.notes.tell(to_peer, text),
     history_ms: config["daemon.history_days"] * DAY_MS,
   });
 }

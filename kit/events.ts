@@ -81,6 +81,14 @@ export const EVENTS = {
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),
   peer_restart_failed: z.object({ ...restart, reason: id }),
+  job_state_changed: z.object({
+    job_id: id,
+    state: id,
+    prior_state: maybe,
+    phase: maybe,
+    state_reason: maybe,
+    attempt_id: maybe,
+  }),
   schedule_fired: z.object({
     schedule_id: id,
     kind: id,
@@ -91,6 +99,7 @@ export const EVENTS = {
     ...from,
     to: z.string(), // As it was named: it may be nobody by now.
   }),
+  relay_status: z.object({ status: id, url: id, reason: maybe }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
 } as const;
 

@@ -103,6 +103,12 @@ export const PROBLEMS = {
   spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
+  // Jobs.
+  unknown_job:          refusal(404, "Unknown job: {job_id}", "list them with `mesh jobs list`", { job_id: id }),
+  unknown_check:        refusal(422, `No check "{check}" is configured`, "name it in jobs.checks; allowed now: {allowed}", { check: z.string(), allowed: z.string() }),
+  attempt_id_required:  refusal(400, "An attempt of {job_id} is under way, and only it may end the job", "send the attempt_id that stands in the job's message, or see `mesh jobs show {job_id}`", { job_id: id }),
+  stale_attempt:        refusal(409, "{attempt_id} is not the attempt of {job_id} that is under way", "what it did is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
+  illegal_state:        refusal(409, "{job_id} is {state}: it cannot {action} now", "see `mesh jobs show {job_id}`", { job_id: id, state: z.string(), action: z.string() }),
   // Schedules.
   unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "schedule it anew", { schedule_id: id, state: z.string() }, "illegal_state"),
@@ -111,6 +117,29 @@ export const PROBLEMS = {
   no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
+  // The relay (contract 9).
+  not_through_relay:    refusal(403, "{method} {path} is not reached through a relay", "call it on that machine itself", { method: z.string(), path: z.string() }),
+  relay_admin_off:      refusal(403, "{method} {path} goes through a relay only if its daemon says so", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
+  no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
+  foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
+  not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
+  too_many_daemons:     refusal(503, "The relay holds {daemons} daemons, and takes no more", "try again later", { daemons: z.number() }),
+  unknown_machine:      refusal(404, "No machine {daemon_id} was seen under this secret", "list them with GET /api/v1/daemons; it is named by its exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  machine_offline:      refusal(503, "{daemon_id} is not connected: {reason}", "see `mesh status` on that machine; nothing is sent again by itself", { daemon_id: id, reason: z.string(), may_have_been_delivered: z.boolean() }),
+  timed_out:            refusal(504, "{daemon_id} gave no answer within {timeout_ms} ms", "it may still be at work; nothing is sent again by itself", { daemon_id: id, timeout_ms: z.number(), may_have_been_delivered: z.boolean() }),
+  foreign_host:         refusal(403, `Not our host: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
+  wrong_form_token:     refusal(403, "The form is not of this session", "load the page again, and send it from there", {}, "forbidden_origin"),
+  too_many_requests:    refusal(429, "Too many requests from this address", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
+  unknown_share:        refusal(404, "There is no such share, or it is over", "ask whoever sent the link for another"),
+  share_read_only:      refusal(403, "This share is for reading only", "ask whoever sent the link for one that may write"),
+  too_many_shares:      refusal(429, "There are {shares} shares already", "revoke some: `mesh share list`, `mesh share revoke ID`", { shares: z.number() }),
+  too_many_viewers:     refusal(503, "{viewers} are watching already", "try again when one has left", { viewers: z.number() }),
+  unknown_request:      refusal(404, "There is no such request"),
+  daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep a reply for you; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
+  relay_disabled:       refusal(503, "No relay is configured, and a share is a link to one", "`mesh setup --relay URL` connects this machine"),
+  relay_unreachable:    refusal(502, "The relay cannot be reached: {reason}", "see `mesh status`", { reason: z.string() }),
+  relay_refused:        refusal(502, "The relay refused: {reason}", "", { reason: z.string() }),
+  bad_daemon_answer:    refusal(502, "{daemon_id} answered what makes no sense here", "update its daemon, or this relay", { daemon_id: id }),
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
@@ -159,7 +188,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 
   toResponse(): Response {
     const headers: Record<string, string> = { "cache-control": "no-store" };
-    if (this.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+    if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;
     if (seconds !== undefined) headers["retry-after"] = String(seconds);

@@ -298,7 +298,7 @@ function parseJson(text: string): unknown {
 }
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
-async function readBody(request: Request, bytes_max: number): Promise<string> {
+export async function readBody(request: Request, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const announced = request.headers.get("content-length");
   if (announced !== null) {

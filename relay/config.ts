@@ -1,34 +1,85 @@
 /** Everything the relay can be told (specification 5, contract 9). */
 
 import { z } from "zod";
+import { addressOf } from "./net/address.ts";
+import type { Proxy } from "./net/bucket.ts";
 
 const PORT = "a port (0 picks one), 0 to 65535";
 const port = z.string().regex(/^\d+$/, PORT).transform(Number).pipe(z.number().max(65535, PORT));
 
+const ISSUER = "an https origin without a path, such as https://relay.example.com, or http to " +
+  "localhost, 127.0.0.1 or [::1]";
+const FORWARDING_IP = "the address of the load balancer's forwarding rule";
+const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
+/** What is set and empty is not set. */
+const maybe = z.string().transform((text) => text.trim() || undefined).optional();
+
 const Settings = z.object({
   RELAY_HOST: z.string().min(1).default("127.0.0.1"),
   RELAY_PORT: port.default(8378),
-  RELAY_OAUTH_ISSUER: z.string().optional(),
+  RELAY_OAUTH_ISSUER: maybe.transform((text, context) => {
+    const issuer = text === undefined ? undefined : issuerOf(text);
+    if (text !== undefined && issuer === undefined) context.addIssue(ISSUER);
+    return issuer;
+  }),
+  RELAY_OAUTH_DB: maybe,
+  RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb"], "direct or cloudlb").default("direct"),
+  RELAY_OAUTH_LB_FORWARDING_IP: maybe.transform((text, context) => {
+    const address = text === undefined ? undefined : addressOf(text);
+    if (text !== undefined && address === undefined) context.addIssue(FORWARDING_IP);
+    return address;
+  }),
 });
+
+export interface OAuthConfig {
+  /** The origin, as it stands in every token's metadata: never what a request says. */
+  readonly issuer: string;
+  readonly db_path: string;
+}
 
 export interface RelayConfig {
   readonly host: string;
   readonly port: number;
+  readonly proxy: Proxy;
+  /** Without it, remote MCP is off. */
+  readonly oauth: OAuthConfig | undefined;
 }
 
 /** The settings, or one error that names every mistake. */
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
-  if (!read.success) {
-    const lines = read.error.issues.map(({ path, message }) => {
-      const key = path.join(".");
-      return `${key}: found ${JSON.stringify(env[key])}; allowed: ${message}`;
-    });
-    throw new Error(`Cannot read the configuration:\n  ${lines.join("\n  ")}`);
+  const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
+  const say = (key: string, allowed: string) => `${key}: found ${found(key)}; allowed: ${allowed}`;
+  const mistakes = read.success
+    ? []
+    : read.error.issues.map(({ path, message }) => say(path.join("."), message));
+  if (env["RELAY_OAUTH_PROXY_MODE"] === "cloudlb" && !env["RELAY_OAUTH_LB_FORWARDING_IP"]?.trim()) {
+    mistakes.push(say("RELAY_OAUTH_LB_FORWARDING_IP", FORWARDING_IP));
   }
-  const { RELAY_HOST, RELAY_PORT, RELAY_OAUTH_ISSUER } = read.data;
-  if (RELAY_OAUTH_ISSUER) {
-    throw new Error("Cannot start with RELAY_OAUTH_ISSUER: this version's relay has no OAuth yet");
+  if (env["RELAY_OAUTH_ISSUER"]?.trim() && !env["RELAY_OAUTH_DB"]?.trim()) {
+    mistakes.push(say("RELAY_OAUTH_DB", DB));
   }
-  return { host: RELAY_HOST, port: RELAY_PORT };
+  if (!read.success || mistakes.length > 0) {
+    throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
+  }
+  const { RELAY_HOST, RELAY_PORT, RELAY_OAUTH_ISSUER: issuer, RELAY_OAUTH_DB: db_path } = read.data;
+  const forwarding = read.data.RELAY_OAUTH_LB_FORWARDING_IP;
+  const is_behind = read.data.RELAY_OAUTH_PROXY_MODE === "cloudlb" && forwarding !== undefined;
+  return {
+    host: RELAY_HOST,
+    port: RELAY_PORT,
+    proxy: is_behind ? { mode: "cloudlb", forwarding } : { mode: "direct" },
+    oauth: issuer !== undefined && db_path !== undefined ? { issuer, db_path } : undefined,
+  };
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** The canonical origin of a text that is one, and nothing more. */
+function issuerOf(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, hostname, origin, href } = new URL(text);
+  const is_origin = href === `${origin}/` && !/[?#]/.test(text);
+  const is_safe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
+  return is_origin && is_safe ? origin : undefined;
 }

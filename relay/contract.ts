@@ -15,6 +15,6 @@ export const getRelayHealth = contract({
     version: z.string(),
     uptime_seconds: z.number(),
     daemons: z.number().int(),
-    oauth: z.literal("disabled"),
+    oauth: z.enum(["enabled", "disabled"]),
   }),
 });

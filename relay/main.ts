@@ -1,9 +1,11 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
-import { systemClock } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
-import { openRelay } from "./app.ts";
+import { type Ears, lineOn } from "kit/tunnel/line.ts";
+import { Relay } from "./app.ts";
 import { readRelayConfig } from "./config.ts";
+import { holdDatabase } from "./oauth/database.ts";
 
 /** How long requests that are under way may take to end once we go down. */
 const DRAIN_MS_MAX = 5000;
@@ -12,21 +14,35 @@ const DRAIN_MS_MAX = 5000;
 export async function runRelay(env: Readonly<Record<string, string>>): Promise<number> {
   const encoder = new TextEncoder();
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
-  const log = jsonLog(systemClock, "info", write);
+  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   try {
-    const { host, port } = readRelayConfig(env);
-    const relay = openRelay(systemClock, log);
+    const { host, port, proxy, oauth: named } = readRelayConfig(env);
+    using held = named && holdDatabase(named.db_path, named.issuer, log);
+    const oauth = named && held && { issuer: named.issuer, db: held.db };
+    await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
     const told = signals();
-    const options = { hostname: host, port, onListen: () => undefined };
-    const server = Deno.serve(options, (request) => relay(request));
+    const onError = (fault: unknown) => relay.broke(fault);
+    const options = { hostname: host, port, onListen: () => undefined, onError };
+    const server = Deno.serve(
+      options,
+      (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
+    );
     log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
+    const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
+    relay.goDown();
     await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);
+    await beating;
     return 0;
   } catch (fault) {
     write(fault instanceof Error ? fault.message : String(fault));
     return 2;
   }
+}
+
+function accept(request: Request, ears: Ears) {
+  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  return { response, line: lineOn(socket, ears) };
 }
 
 function signals(): Promise<string> {

@@ -6,6 +6,7 @@ import { FakeClock } from "kit/clock.ts";
 import { Database } from "kit/sqlite.ts";
 import { renderHelp } from "../cli.ts";
 import { migrations } from "../daemon/migrations.ts";
+import { relayMigrations } from "../relay/migrations.ts";
 import { type AnyMachine, machines } from "./machines.ts";
 import { world } from "./world.ts";
 
@@ -14,7 +15,8 @@ const ROOT = new URL("../", import.meta.url);
 /** Each golden file, and what belongs into it. */
 export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = {
   "tests/golden/openapi.json": renderOpenapi,
-  "tests/golden/schema.sql": renderSchema,
+  "tests/golden/schema.sql": () => renderSchema("daemon", migrations),
+  "tests/golden/relay_schema.sql": () => renderSchema("relay", relayMigrations),
   "tests/golden/help.txt": renderHelp,
   "docs/generated/machines.md": renderMachines,
 };
@@ -36,14 +38,14 @@ async function renderOpenapi(): Promise<string> {
 
 const Statement = z.object({ sql: z.string() });
 
-function renderSchema(): string {
+function renderSchema(whose: string, migrations: readonly string[]): string {
   const log = jsonLog(new FakeClock(), "error", () => {});
   using db = new Database(":memory:", migrations, log);
   const statements = db.all(
     Statement,
     "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by name",
   );
-  const head = `-- The daemon's tables after ${migrations.length} migration(s).\n\n`;
+  const head = `-- The ${whose}'s tables after ${migrations.length} migration(s).\n\n`;
   return head + statements.map(({ sql }) => `${unindent(sql)};\n`).join("\n");
 }
 

@@ -6,8 +6,17 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const encoder = new TextEncoder();
 const print = (line: string) => void Deno.stdout.writeSync(encoder.encode(`${line}\n`));
 
+interface Need {
+  /** Any of them will do. */
+  readonly programs: readonly string[];
+  readonly apt: string;
+}
+
 /** What the tests run against, and the package it comes from. */
-const NEEDS = [{ program: "tmux", apt: "tmux" }] as const;
+const NEEDS: readonly Need[] = [
+  { programs: ["tmux"], apt: "tmux" },
+  { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
+];
 
 /**
  * Types are checked by `deno check`, which reads the tests as well: one file that does not compile
@@ -28,15 +37,16 @@ interface Counts {
   skipped: number;
 }
 
-async function has(program: string): Promise<boolean> {
-  const which = new Deno.Command("sh", { args: ["-c", `command -v ${program}`], stdout: "null" });
+async function has(...programs: readonly string[]): Promise<boolean> {
+  const look = programs.map((program) => `command -v ${program}`).join(" || ");
+  const which = new Deno.Command("sh", { args: ["-c", look], stdout: "null" });
   return (await which.output()).success;
 }
 
-async function bring({ program, apt }: (typeof NEEDS)[number]): Promise<void> {
-  if (await has(program)) return;
+async function bring({ programs, apt }: Need): Promise<void> {
+  if (await has(...programs)) return;
   if (Deno.build.os !== "linux" || Deno.uid() !== 0 || !await has("apt-get")) {
-    return print(`${program} is missing; its tests are skipped. Install the package ${apt}`);
+    return print(`${apt} is missing; its tests are skipped. Install the package ${apt}`);
   }
   for (
     const args of [["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", apt]]
@@ -44,7 +54,7 @@ async function bring({ program, apt }: (typeof NEEDS)[number]): Promise<void> {
     print(`$ apt-get ${args.join(" ")}`);
     const env = { DEBIAN_FRONTEND: "noninteractive" };
     const command = new Deno.Command("apt-get", { args, env, stdout: "null", stderr: "inherit" });
-    if (!(await command.output()).success) return print(`${program} could not be installed`);
+    if (!(await command.output()).success) return print(`${apt} could not be installed`);
   }
 }
 

@@ -2,6 +2,9 @@
 
 import { CONTRACT_1 } from "./spec/contract_1.ts";
 import { CONTRACT_3 } from "./spec/contract_3.ts";
+import { OAUTH } from "./spec/oauth.ts";
+import { RELAY_ROOMS } from "./spec/relay_rooms.ts";
+import { RELAY_TUNNEL } from "./spec/relay_tunnel.ts";
 import type { Requirement } from "./spec/requirement.ts";
 import { SCHEDULES } from "./spec/schedules.ts";
 import { SECTION_2 } from "./spec/section_2.ts";
@@ -21,4 +24,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...CONTRACT_1,
   ...CONTRACT_3,
   ...SCHEDULES,
+  ...OAUTH,
+  ...RELAY_ROOMS,
+  ...RELAY_TUNNEL,
 ];

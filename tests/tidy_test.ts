@@ -5,6 +5,7 @@ import { EVENTS } from "kit/events.ts";
 import type { Contract } from "kit/contract.ts";
 import { PROBLEMS } from "kit/problem.ts";
 import { migrations } from "../daemon/migrations.ts";
+import { relayMigrations } from "../relay/migrations.ts";
 import { routesOf } from "../daemon/routes.ts";
 import { foldersIn, type Source, sources } from "./tidy/sources.ts";
 import { world } from "./world.ts";
@@ -212,7 +213,9 @@ rule("no floor has too many rooms, and no room too many files", () => {
 });
 
 rule("each table is written in exactly one file", () => {
-  const tables = migrations.flatMap((sql) => [...sql.matchAll(/create table (\w+)/g)])
+  const tables = [...migrations, ...relayMigrations].flatMap((
+    sql,
+  ) => [...sql.matchAll(/create table (\w+)/g)])
     .map(([, table = ""]) => table);
   return tables.flatMap((table) => {
     const write = new RegExp(
@@ -220,7 +223,7 @@ rule("each table is written in exactly one file", () => {
       "i",
     );
     const writers = HOUSE.filter(({ path, code }) =>
-      path !== "daemon/migrations.ts" && write.test(code)
+      !path.endsWith("/migrations.ts") && write.test(code)
     )
       .map(({ path }) => path);
     return writers.length === 1 ? [] : [`${table}: written in ${writers.join(", ") || "no file"}`];

@@ -14,10 +14,12 @@ import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
 import { plainNumbers } from "../daemon/numbers.ts";
+import type { Programs } from "../daemon/programs.ts";
 import type { PaneSights } from "../daemon/pane_sights.ts";
 import type { Mortals } from "../daemon/peers/lives/ending.ts";
 import type { Terminals } from "../daemon/panes.ts";
 import { wire } from "../daemon/routes.ts";
+import type { Dial } from "../daemon/uplink.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -79,6 +81,12 @@ export interface WorldOptions {
   readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
   readonly files?: Files;
+  /** What runs the checks of jobs; none can be run otherwise. */
+  readonly programs?: Programs;
+  /** A way to a relay; there is none otherwise. */
+  readonly dial?: Dial;
+  /** What answers requests to the relay; nobody otherwise. */
+  readonly send?: (request: Request) => Promise<Response>;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -93,11 +101,23 @@ const noTerminals: Terminals = {
   look: () => Promise.resolve(undefined),
   isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
+  closeSame: () => Promise.resolve(false),
+  find: () => Promise.resolve(undefined),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
   signal: () => false,
+};
+
+const noPrograms: Programs = {
+  run: () => Promise.resolve({ exit: null, output: "no programs" }),
+};
+
+/** A network without a relay: whoever dials is told so in the next turn. */
+const nowhere: Dial = (_address, _headers, ears) => {
+  queueMicrotask(() => ears.closed(0, "", "nobody listens there"));
+  return { open: false, buffered: 0, send: () => undefined, close: () => undefined };
 };
 
 export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
@@ -130,6 +150,9 @@ export function world(options: WorldOptions = {}) {
     marks: options.marks ?? NO_MARKS,
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
+    programs: options.programs ?? noPrograms,
+    dial: options.dial ?? nowhere,
+    send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: () => Promise.resolve(undefined),
     atTerminal: () => options.at_terminal ?? false,
   });

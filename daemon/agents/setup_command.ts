@@ -3,10 +3,11 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { randomIds } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
 import type { Env } from "../places.ts";
 import { UnreadableConfig } from "../config_file.ts";
 import { ensureToken } from "../token.ts";
+import { type Joined, joinRelay, Unjoinable } from "../uplink_setup.ts";
 import { claudeJson, configDir } from "./claude_code/registry.ts";
 import {
   installHooks,
@@ -30,7 +31,7 @@ import {
 } from "./install.ts";
 import * as opencode from "./opencode/setup.ts";
 
-const USAGE = "mesh setup [--agent NAME] [--dry-run] [--uninstall] [--json]";
+const USAGE = "mesh setup [--agent NAME] [--relay URL] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
 /** One file of an agent's, and what we change in it: a JSON object, or any text. */
@@ -132,6 +133,8 @@ function opencodeSettings(env: Env, { mesh }: SetupPlan): Edit[] {
 
 interface Wishes {
   readonly agent?: string | undefined;
+  /** The relay to join; alone, it is all that is set up. */
+  readonly relay?: string | undefined;
   readonly dry_run: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;
@@ -150,19 +153,49 @@ export interface Paper {
   err(text: string): void;
 }
 
+/** How a relay is spoken to. */
+type Send = (request: Request) => Promise<Response>;
+
 /** The exit code: 0 done, 1 refused, 2 misused (contract 7). */
-export function runSetup(
+export async function runSetup(
   args: readonly string[],
   env: Env,
   paper: Paper = TERMINAL,
+  send: Send = fetch,
 ): Promise<number> {
-  return Promise.resolve(setUpAll(args, env, paper));
+  const wishes = readWishes(args);
+  if (typeof wishes === "string") {
+    paper.err(wishes);
+    return EXIT.misused;
+  }
+  const relay = await setUpRelay(wishes, env, { paper, send });
+  if (relay !== EXIT.done || (wishes.relay !== undefined && wishes.agent === undefined)) {
+    return relay;
+  }
+  return setUpAgents(wishes, env, paper);
 }
 
-function setUpAll(args: readonly string[], env: Env, paper: Paper): number {
+/** Joins the relay that was named, if one was. */
+async function setUpRelay(
+  { relay: url, dry_run, json }: Wishes,
+  env: Env,
+  { paper, send }: { paper: Paper; send: Send },
+): Promise<number> {
+  if (url === undefined) return EXIT.done;
+  try {
+    const joined = await joinRelay({ env, url, dry_run, send, clock: systemClock });
+    if (json) paper.out(JSON.stringify(joined, undefined, 2));
+    else relaySentences(joined).forEach((text) => paper.out(text));
+    return EXIT.done;
+  } catch (fault) {
+    if (!(fault instanceof Unjoinable || fault instanceof UnreadableConfig)) throw fault;
+    paper.err(fault.message);
+    return fault instanceof Unjoinable && fault.misused ? EXIT.misused : EXIT.refused;
+  }
+}
+
+function setUpAgents(wishes: Wishes, env: Env, paper: Paper): number {
   const complain = (text: string, code: number) => (paper.err(text), code);
-  const wishes = readWishes(args);
-  if (typeof wishes === "string") return complain(wishes, EXIT.misused);
   const agents = KNOWN.filter(({ name, isInstalled }) =>
     wishes.agent === undefined ? isInstalled(env) : wishes.agent === name
   );
@@ -198,16 +231,20 @@ function readWishes(args: readonly string[]): Wishes | string {
       args: [...args],
       options: {
         agent: { type: "string" },
+        relay: { type: "string" },
         "dry-run": { type: "boolean", default: false },
         uninstall: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
       },
     });
-    const { agent, uninstall, json } = values;
+    const { agent, relay, uninstall, json } = values;
+    if (relay !== undefined && uninstall) {
+      return "--relay joins one; to leave it: `mesh config set relay.enabled false`";
+    }
     if (agent !== undefined && !KNOWN.some(({ name }) => name === agent)) {
       return `--agent: one of ${KNOWN.map(({ name }) => name).join(", ")}`;
     }
-    return { agent, uninstall, json, dry_run: values["dry-run"] };
+    return { agent, relay, uninstall, json, dry_run: values["dry-run"] };
   } catch (fault) {
     if (!(fault instanceof TypeError)) throw fault;
     return `${fault.message}\nUsage: ${USAGE}`;
@@ -226,6 +263,21 @@ function setUp({ name, notice, edits }: Known, { dry_run, uninstall }: Wishes, e
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
   return { agent: name, differences, ...(notice && !uninstall && { notice }) };
+}
+
+function relaySentences({ relay, secret, written_to, dry_run }: Joined): string[] {
+  if (dry_run) {
+    const what = secret === "kept" ? "keep its secret" : "draw a secret there";
+    return [`${written_to}: would join ${relay}, and ${what}`];
+  }
+  return [
+    `${written_to}: joins ${relay} with ${
+      secret === "kept" ? "the secret it had" : "a new secret"
+    }`,
+    "relay.secret opens this machine to whoever holds it: sign in at the relay with it, and give " +
+    "it to other machines of yours alone.",
+    "Next: `mesh down`, `mesh up`, and see the relay in `mesh status`.",
+  ];
 }
 
 function tokenSentences(path: string, dry_run: boolean): string[] {

@@ -7,6 +7,9 @@ import { Attaching, Attachments } from "./attachments/contract.ts";
 import { readTrace } from "../traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
+/** Who speaks for the daemon itself. */
+export const DAEMON = "mesh";
+
 export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
 export type Kind = z.infer<typeof Kind>;

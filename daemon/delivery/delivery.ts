@@ -49,6 +49,8 @@ export interface Draft {
   readonly opening?: Opening;
   /** How long it may wait; the queue's own time otherwise. */
   readonly ttl_ms?: number;
+  /** The daemon's own word: outside of the limits. */
+  readonly notice?: boolean;
 }
 
 export interface DeliveryNeeds {

@@ -5,7 +5,7 @@ import { isProblem } from "kit/problem.ts";
 import type { Attachments } from "./attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { beginTrace } from "../traceparent.ts";
-import type { Broadcast, Held, Notify } from "./contract.ts";
+import { type Broadcast, DAEMON, type Held, type Notify } from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
 
 interface Sender {
@@ -35,6 +35,8 @@ export interface NotesNeeds {
 export interface Manner {
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
+  /** The daemon's own word. */
+  readonly notice?: boolean;
 }
 
 export class Notes {
@@ -68,6 +70,7 @@ export class Notes {
         attachments: this.#needs.attach(body.attachments),
         circle: from.circle ?? to.circle,
         traceparent: manner.traceparent,
+        notice: manner.notice ?? false,
       });
       const inbox = to.role === "human" ? this.#needs.take(ticket.message) : undefined;
       events.append("notification", {
@@ -80,6 +83,11 @@ export class Notes {
       });
       return { ticket, from, to, inbox };
     });
+  }
+
+  /** What the daemon itself has to say to a peer: no full queue refuses it (contract 2). */
+  tell(to_peer: string, text: string): void {
+    this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
   }
 
   /** To the agents and orchestrators of the sender's circle, or of the one given; no human. */

@@ -8,6 +8,7 @@ export interface Levels {
   readonly sockets: number;
   readonly commits: number;
   readonly queue: Readonly<Record<string, number>>;
+  readonly jobs: Readonly<Record<string, number>>;
 }
 
 const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
@@ -87,25 +88,27 @@ async function openInstruments(levels: () => Levels): Promise<Instruments> {
   gauge("mesh_peers", "Peers that have a record", () => levels().peers);
   gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
   gauge("mesh_queue_depth", "Messages that wait", () => levels().queue["queued"] ?? 0);
-  new Gauge({
-    name: "mesh_messages",
-    help: "Messages kept, by state: the conservation count",
-    labelNames: ["state"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [state, count] of Object.entries(levels().queue)) this.set({ state }, count);
-    },
-  });
+  const byState = (name: string, help: string, read: () => Readonly<Record<string, number>>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["state"],
+      registers,
+      collect() {
+        this.reset();
+        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+      },
+    });
+  byState("mesh_messages", "Messages kept, by state: the conservation count", () => levels().queue);
+  byState("mesh_jobs", "Jobs kept, by state", () => levels().jobs);
   let told = 0;
   new Counter({
     name: "mesh_commits_total",
     help: "Commits since the start",
     registers,
     collect() {
-      const { commits } = levels();
-      this.inc(commits - told);
-      told = commits;
+      this.inc(levels().commits - told);
+      told = levels().commits;
     },
   });
   return {

@@ -1,20 +1,9 @@
-/** MCP for the agents of this machine: both generations of the protocol, stateless, in JSON. */
+/** MCP for the agents of this machine: who calls, which tool it is, what it may call in turn. */
 
-import {
-  createMcpHandler,
-  isLegacyRequest,
-  type McpHttpHandler,
-  ProtocolError,
-  ProtocolErrorCode,
-  readRequestBody,
-  Server,
-  WebStandardStreamableHTTPServerTransport,
-} from "@modelcontextprotocol/server";
+import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/client.ts";
-import { Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX } from "kit/route.ts";
 import { VERSION } from "kit/contract.ts";
-import { tryJson } from "kit/text.ts";
+import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import { readTrace } from "../traceparent.ts";
 import { type Identify, NOBODY } from "./identify.ts";
 import { type House, type Tool, toToolError } from "./tool.ts";
@@ -31,12 +20,6 @@ A message of type "ask" wants an answer: call ack with its id and your reply, or
 reason. Where it lists options, call answer with the id of one. Do the work first, then answer \
 once.`;
 
-/** There is nothing to subscribe to: the list of tools never changes while a daemon runs. */
-const SUBSCRIPTIONS_MAX = 0;
-
-/** As HTTP servers log it: the caller left before the answer. */
-const CALLER_LEFT = 499;
-
 /** What a call carries beside its arguments. */
 type Meta = Readonly<Record<string, unknown>> | undefined;
 
@@ -47,52 +30,19 @@ export interface McpNeeds extends House {
 export class Mcp implements AsyncDisposable {
   readonly #needs: McpNeeds;
   readonly #tools = new Map<string, Tool>(TOOLS.map((tool) => [tool.listing.name, tool]));
-  #modern: McpHttpHandler | undefined;
+  readonly #endpoint = new McpEndpoint((request) => this.#serve(request));
 
   constructor(needs: McpNeeds) {
     this.#needs = needs;
   }
 
-  /** Answers one POST: the body is read once, and says which generation speaks. */
-  async answer(request: Request): Promise<Response> {
-    const body = await readRequestBody(request, BODY_BYTES_MAX);
-    if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
-    const parsedBody = tryJson(body.text);
-    if (parsedBody === undefined) return notJson();
-    const asked = accepting(request);
-    const legacy = await isLegacyRequest(asked, parsedBody);
-    if (legacy) return await this.#answerLegacy(asked, parsedBody);
-    return await this.#openModern().fetch(asked, { parsedBody });
+  /** Answers one POST. */
+  answer(request: Request): Promise<Response> {
+    return this.#endpoint.answer(request);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#modern?.close();
-  }
-
-  /** Protocol revision 2026-07-28. Opened late: the SDK warns on stderr when it is made. */
-  #openModern(): McpHttpHandler {
-    return this.#modern ??= createMcpHandler(({ requestInfo }) => this.#serve(requestInfo), {
-      legacy: "reject",
-      responseMode: "json",
-      maxRequestBodySize: BODY_BYTES_MAX,
-      maxSubscriptions: SUBSCRIPTIONS_MAX,
-    });
-  }
-
-  /** Revisions up to 2025-11-25: a server and a transport for this one request. */
-  async #answerLegacy(request: Request, parsedBody: unknown): Promise<Response> {
-    const server = this.#serve(request);
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-    await server.connect(transport);
-    const left = Promise.withResolvers<Response>();
-    const leave = () => left.resolve(new Response(null, { status: CALLER_LEFT }));
-    request.signal.addEventListener("abort", leave, { once: true });
-    try {
-      return await Promise.race([transport.handleRequest(request, { parsedBody }), left.promise]);
-    } finally {
-      request.signal.removeEventListener("abort", leave);
-      await server.close();
-    }
+    await this.#endpoint[Symbol.asyncDispose]();
   }
 
   #serve(request: Request | undefined): Server {
@@ -127,17 +77,4 @@ function inTrace(call: Call, request: Request | undefined, meta: Meta): Call {
   if (traceparent === undefined) return call;
   return (contract, asked) =>
     call(contract, { ...asked, headers: { ...asked.headers, traceparent } });
-}
-
-/** We answer JSON only, so that a client which accepts no stream is as good as one that does. */
-function accepting(request: Request): Request {
-  const headers = new Headers(request.headers);
-  headers.set("accept", "application/json, text/event-stream");
-  return new Request(request.url, { method: request.method, headers, signal: request.signal });
-}
-
-/** JSON-RPC 2.0, section 5: without an id, as none could be read. */
-function notJson(): Response {
-  const error = { code: ProtocolErrorCode.ParseError, message: "The body is not JSON" };
-  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 400 });
 }

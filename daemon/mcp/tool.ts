@@ -1,10 +1,13 @@
 /** What a tool is: data for a model, one verb, and how its answers and refusals are told. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import type { z } from "zod";
 import { type Call, Refused } from "kit/client.ts";
+import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
 import { invalidRequest, Problem, type ProblemBody } from "kit/problem.ts";
 import type { McpCaller } from "./identify.ts";
+
+export { LOOKS, SAYS, SETTLES } from "kit/mcp/listing.ts";
 
 /** The house as the tools see it. */
 export interface House {
@@ -31,36 +34,9 @@ export interface Told<D> {
   readonly data: D;
 }
 
-interface Spec<I extends z.ZodObject, O extends z.ZodObject> {
-  readonly name: string;
-  readonly title: string;
-  /** Tells a model when to use the tool, and when not to. */
-  readonly description: string;
-  readonly hints: Hints;
-  readonly input: I;
-  readonly output: O;
+interface Spec<I extends z.ZodObject, O extends z.ZodObject> extends Listed<I, O> {
   run(given: z.output<I>, visit: Visit): Promise<Told<z.input<O>>>;
 }
-
-/** MCP's annotations. The world of these tools is closed: the peers of one mesh. */
-interface Hints {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: boolean;
-}
-
-/** Looks only. */
-export const LOOKS: Hints = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-};
-/** Says something: each call says it anew. */
-export const SAYS: Hints = { ...LOOKS, readOnlyHint: false, idempotentHint: false };
-/** Changes something to what it was told, however often it is told. */
-export const SETTLES: Hints = { ...SAYS, idempotentHint: true };
 
 export interface Tool {
   readonly listing: Listing;
@@ -69,16 +45,9 @@ export interface Tool {
 
 /** States a tool: its data is checked on the way in and on the way out. */
 export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
-  const { name, title, description, hints, input, output } = spec;
+  const { input, output } = spec;
   return {
-    listing: {
-      name,
-      title,
-      description,
-      annotations: { title, ...hints },
-      inputSchema: schemaOf(input, "input"),
-      outputSchema: orRefused(schemaOf(output, "output")),
-    },
+    listing: toListing(spec, REFUSAL),
     async run(given, visit) {
       const read = input.safeParse(given);
       if (!read.success) throw invalidRequest(read.error);
@@ -88,24 +57,15 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I,
   };
 }
 
-/** As it goes over the wire: plain JSON. */
-function schemaOf(shape: z.ZodObject, io: "input" | "output"): Listing["inputSchema"] {
-  return JSON.parse(JSON.stringify(z.toJSONSchema(shape, { io })));
-}
-
+/** What an answer holds where the tool refuses. */
 const REFUSAL = {
-  error: { type: "string", description: "Only where the tool refuses: the code" },
-  detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
-  hint: { type: "string", description: "Only where the tool refuses: what to do instead" },
+  properties: {
+    error: { type: "string", description: "Only where the tool refuses: the code" },
+    detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
+    hint: { type: "string", description: "Only where the tool refuses: what to do instead" },
+  },
+  required: ["error", "detail"],
 };
-
-/** Some clients check a refusal against the schema of what is answered: it fits both. */
-function orRefused(
-  { properties, required = [], additionalProperties: _, ...rest }: Listing["inputSchema"],
-): Listing["inputSchema"] {
-  const anyOf = [{ required }, { required: ["error", "detail"] }];
-  return { ...rest, properties: { ...properties, ...REFUSAL }, anyOf };
-}
 
 /** The third dialect of a refusal (style 2.5): a tool error, which the model reads. */
 export function toToolError(fault: unknown, house: House, { listing }: Tool): CallToolResult {

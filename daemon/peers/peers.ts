@@ -29,6 +29,8 @@ export interface Reactions {
     dropped_deliveries: number;
   };
   prompted(peer_id: string, prompt: string): void;
+  /** A turn of it has ended with this message. */
+  answered(peer_id: string, last_message: string): void;
   /** Something changed that may let waiting messages through. */
   changed(peer_id: string): void;
   /** Its record has changed, which it may want to know. */
@@ -197,7 +199,7 @@ export class Peers {
   turn(peer_id: string, turn: Turn, by = "hook"): void {
     this.#refuseRetired(peer_id);
     const { db, clock } = this.#ground;
-    const { turn_state, status, model, prompt } = turn;
+    const { turn_state, status, model, prompt, last_message } = turn;
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
       const on: PeerEvent = busy ? "turn_started" : "turn_ended";
@@ -213,6 +215,7 @@ export class Peers {
         }));
       }
       if (prompt !== undefined) this.#needs.reactions.prompted(peer_id, prompt);
+      if (last_message !== undefined) this.#needs.reactions.answered(peer_id, last_message);
       this.#needs.directory.touch(peer_id);
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
     });

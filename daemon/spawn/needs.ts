@@ -32,6 +32,9 @@ export interface SpawnNeeds {
   };
   /** Whether anything of ours could carry a message to such an agent's pane. */
   reaches(backend: Backend): boolean;
+  /** Aborts as the daemon goes down. */
+  readonly ending: AbortSignal;
+  isAlive(pid: number, started: string): boolean;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
   notify(

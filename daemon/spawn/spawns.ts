@@ -16,6 +16,8 @@ import type { Spawn } from "./store.ts";
 const REGISTER_MS_MAX = 5 * 60_000;
 /** How long one that is late is still waited for: a person may have to answer a dialog first. */
 const LATE_MS_MAX = 24 * 3_600_000;
+/** How long a released agent may take to end by itself, and then to obey a signal. */
+const END_MS_MAX = 5_000;
 /** How often the panes of those that are awaited are looked at. */
 const LOOK_EVERY_MS = 2_000;
 /** Whoever asks without saying who. */
@@ -67,8 +69,12 @@ export class Spawns {
     return allowed_paths.length === 0 ? "spawn.allowed_paths names no folder" : undefined;
   }
 
-  /** Checks everything, then starts the agent. Nothing of it is written yet. */
-  async launch(asked: SpawnAsked, tmux_socket: string | undefined): Promise<Launched> {
+  /** Checks everything, then starts the agent, with what is `supplied` behind its command. */
+  async launch(
+    asked: SpawnAsked,
+    tmux_socket: string | undefined,
+    { supplied = [], mark }: { supplied?: readonly string[] | undefined; mark?: string } = {},
+  ): Promise<Launched> {
     const { terminals, settings, peers } = this.#needs;
     await this.mustBeEnabled();
     if (asked.name) peers.refuseReserved(asked.name);
@@ -84,8 +90,9 @@ export class Spawns {
     const source = await this.#sourceOf(asked, sender, tmux_socket);
     const launch = {
       cwd: found.folder,
-      argv: command.argv,
+      argv: [...command.argv, ...supplied],
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
+      ...(mark !== undefined && { mark }),
     };
     const place = { source, circle: asked.circle ?? this.#circleOf(sender, source) };
     const at = this.#ground.clock.now();
@@ -158,6 +165,7 @@ export class Spawns {
       tmux_socket: socket,
       tmux_session: pane.session,
       pane_id: pane.pane_id,
+      pane_pid: pane.pane_pid,
       peer_id: null,
       seed: message !== undefined && carried ? message : null,
       seed_from: launched.from,
@@ -193,6 +201,45 @@ export class Spawns {
   /** A spawn that was not written down is undone. */
   async undo({ socket, pane }: Launched): Promise<void> {
     await this.#needs.terminals.close(socket, pane.pane_id);
+  }
+
+  /** Who has registered; `over` when nobody is waited for any more. */
+  look(spawn_id: string): { peer_id: string | null; over: boolean } {
+    const spawn = rows.get(this.#ground.db, spawn_id);
+    return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };
+  }
+
+  /** Closes the pane that was opened with a mark, and never written down. */
+  async sweep(mark: string, from_peer: string): Promise<void> {
+    const { terminals, peers } = this.#needs;
+    const sockets = new Set([terminals.socket, peers.get(from_peer)?.tmux_socket ?? ""]);
+    for (const socket of [...sockets].filter(Boolean)) {
+      const pane = await terminals.find(socket, mark);
+      if (pane) await terminals.closeSame(socket, pane);
+    }
+  }
+
+  /** Closes the pane of a spawn, where it holds what was started in it, and ends its agent. */
+  async release(
+    spawn_id: string,
+    agent: { pid: number; started: string } | undefined,
+  ): Promise<void> {
+    const { db, clock } = this.#ground;
+    const { terminals } = this.#needs;
+    const spawn = rows.get(db, spawn_id);
+    if (!spawn || spawn.pane_pid === null) return;
+    const { tmux_socket, pane_id, pane_pid, settled_at } = spawn;
+    await terminals.closeSame(tmux_socket, { pane_id, pane_pid });
+    if (settled_at === null) this.#giveUp(spawn);
+    if (!agent) return;
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const until = clock.now() + END_MS_MAX;
+      while (this.#needs.isAlive(agent.pid, agent.started)) {
+        if (clock.now() >= until) break;
+        await clock.sleep(LOOK_EVERY_MS, this.#needs.ending);
+      }
+      if (!terminals.signal(agent.pid, agent.started, signal)) return;
+    }
   }
 
   toAnswer(spawn: Spawn): Spawned {

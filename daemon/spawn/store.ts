@@ -22,6 +22,8 @@ export const Spawn = z.object({
   tmux_socket: z.string(),
   tmux_session: z.string(),
   pane_id: z.string(),
+  /** The process that the pane began with; null where it was not kept. */
+  pane_pid: z.number().int().nullable(),
   registration_state: Spawned.shape.registration_state,
   peer_id: maybe,
   /** The message that waits for the peer; null once it was handed over. */

@@ -15,6 +15,7 @@ interface Job {
   readonly kind: keyof typeof JOBS;
   readonly port: number;
   readonly path: string;
+  readonly cookie: string;
   readonly peers: number;
   readonly count: number;
   readonly in_flight: number;
@@ -23,7 +24,7 @@ interface Job {
   readonly stream: boolean;
 }
 
-const JOBS = { latency, flood, replies, fanout, crowd, sqlite, seed, first };
+const JOBS = { latency, flood, replies, fanout, crowd, sqlite, seed, first, ways };
 
 const job = JSON.parse(Deno.args[0] ?? "{}") as Job;
 print(await JOBS[job.kind](job));
@@ -128,6 +129,37 @@ async function first({ port }: Job) {
   using one = await Crowd.join(port, 1, false);
   await one.next(0);
   return { id: one.id(0) };
+}
+
+/** The same ask by two ways in turn; then a thousand at once by the second, while one hangs. */
+async function ways({ port, peers, count, path, cookie }: Job) {
+  using crowd = await Crowd.join(port, peers, false);
+  const type = "application/json";
+  const headers = { "content-type": type, "sec-fetch-site": "same-origin", cookie };
+  const ask = async (base: string, index: number) => {
+    const body = JSON.stringify(messageTo(crowd, index % peers, index));
+    const from = performance.now();
+    const answer = await fetch(`${base}/ask`, { method: "POST", headers, body });
+    await answer.bytes();
+    if (answer.status !== 200) throw new Error(String(answer.status));
+    return performance.now() - from;
+  };
+  const took: [number[], number[]] = [[], []];
+  for (let index = 0; index < count + WARM_UP; index++) {
+    for (const [way, base] of [`http://127.0.0.1:${port}`, path].entries()) {
+      const ms = await ask(base, index);
+      if (index >= WARM_UP) took[way]?.push(ms);
+      await pause(PACE_MS);
+    }
+  }
+  const hanging = new AbortController();
+  const stream = await fetch(`${path}/events/stream`, { headers, signal: hanging.signal });
+  const from = performance.now();
+  await Promise.all(Array.from({ length: 1000 }, (_, index) => ask(path, index)));
+  const burst_ms = performance.now() - from;
+  hanging.abort();
+  await stream.body?.cancel().catch(() => undefined);
+  return { direct: percentiles(took[0]), relayed: percentiles(took[1]), burst_ms };
 }
 
 /** The yardstick of storage: rows in groups of 64, each group on the disk before the next. */

@@ -1,12 +1,14 @@
 /** The bench: every figure beside a bare yardstick and its budget, as a table and as JSON. */
 
+import { checks } from "./checks.ts";
 import { calm, crew, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
+import { relayed } from "./relayed.ts";
 
 const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 3, sockets: 300, queued: 100_000 };
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 10, sockets: 2000, queued: 100_000 };
 
 /** With `--only NAME` the figures of one part. */
-const PARTS = [live, calm, crew, idle, starts, hook];
+const PARTS = [live, calm, crew, idle, starts, hook, checks, relayed];
 
 const at = Deno.args.indexOf("--only");
 const only = at < 0 ? undefined : Deno.args[at + 1];

@@ -131,7 +131,10 @@ Deno.test("a body that is too large is refused with and without a content-length
 });
 
 /** What is told all by its path. */
-const BARE: readonly string[] = ["/peers/:id/touch", "/peers/:id/link", "/peers/:id/kill"];
+const BARE: readonly string[] = [
+  ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/kill"],
+  ...["/jobs/:id/run", "/jobs/:id/retry", "/jobs/:id/pause", "/jobs/:id/resume"],
+];
 
 Deno.test("no value in the place of any field is a fault of ours", async () => {
   await using w = await cast();

@@ -5,6 +5,7 @@ import { FakeClock } from "kit/clock.ts";
 import { Pairs, PAIRS_MAX } from "../../daemon/delivery/limits/pairs.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";
+import { schedule } from "./schedules_cast.ts";
 
 const PER_MINUTE = "daemon.limits.pair_per_minute";
 const HOPS = "daemon.limits.hops";
@@ -247,4 +248,17 @@ Deno.test("a clock that is set back does not hold a pair for longer than a minut
   undo();
   pairs.take("pair", now)();
   assert.equal(pairs.wait("pair", 1, now), 0, "What is taken back does not count");
+});
+
+Deno.test("what the daemon itself has to say goes into a full queue as well", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  const { peer_id } = await enter(w, "ada");
+  await enter(w, "bob");
+  await notify(w, "bob", "ada");
+  await schedule(w, { fire_at: "1m" });
+  await post(w, "/peers/bob/offline", { terminal: true });
+  await w.beat(60);
+  const { deliveries } = await get(w, `/deliveries?peer_id=${peer_id}`);
+  const senders = deliveries.map((one: { from_peer_name: string }) => one.from_peer_name);
+  assert.deepEqual(senders.sort(), ["bob", "mesh"]);
 });

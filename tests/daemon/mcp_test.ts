@@ -59,6 +59,66 @@ const ASKED = {
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };
 
+const JOB = {
+  ...{ job_id: "work-1", title: "Mend", state: "running", state_reason: null, phase: null },
+  ...{ progress: null, assigned_peer_id: "peer-web", owner_peer_id: null, due_at: null },
+  ...{ result_summary: null, result_data: null, error: null, updated_at: "2030-01-01T00:00:00Z" },
+  runner: { current_attempt_id: "attempt-1" },
+};
+
+const DEEDS = {
+  "POST /spawn": () => SPAWNED,
+  "POST /peers/peer-web/restart": () => RESTARTED,
+  "POST /jobs": () => JOB,
+  "GET /jobs": () => ({ work: [JOB], recurring: [] }),
+  "GET /jobs/work-1": () => JOB,
+  "PATCH /jobs/work-1": () => JOB,
+  "GET /jobs/work-1/result": () => JOB,
+  "POST /jobs/work-1/cancel": () => JOB,
+};
+const JOB_CALLS: [string, Record<string, unknown>][] = [
+  ["job_create", { prompt: "Mend it", assigned_peer: "web" }],
+  ["job_list", {}],
+  ["job_status", { job_id: "work-1" }],
+  ["job_update", { job_id: "work-1", phase: "waiting" }],
+  ["job_result", { job_id: "work-1" }],
+  ["job_cancel", { job_id: "work-1" }],
+];
+
+/** One call of each tool, at least. */
+const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
+  ["ask", { peer: "web", message: "Why?" }],
+  ["ask", { peer: "web", message: "Why?", wait_seconds: 1 }],
+  ["wait_on_ack", { correlation_id: "ask-1" }],
+  ["ack", { correlation_id: "ask-1", message: "Because" }],
+  ["decline", { correlation_id: "ask-1", reason: "busy" }],
+  ["notify_peer", { peer: "web", message: "Done" }],
+  ["broadcast", { message: "Done" }],
+  ["list_peers", {}],
+  ["whoami", {}],
+  ["set_description", { description: "Tests" }],
+  ["set_name", { name: "web" }],
+  ["ask_many", { peers: ["x"], message: "Why?" }],
+  ["ask_many_result", { parent_id: "askm-1" }],
+  ["answer", { correlation_id: "ask-1", option_id: "a" }],
+  ["list_asks", {}],
+  ["search_messages", { query: "Why" }],
+  ...JOB_CALLS,
+  ...SCHEDULE_CALLS,
+  ["kill_peer", { peer: "web" }],
+  ["claim_orchestrator_role", {}],
+  ["orchestrator_status", {}],
+  ["spawn_peer", { path: "/work", backend: "sdk" }],
+  ["restart_peer", { peer: "web" }],
+  ["share_session", {}],
+  ["revoke_share", { share_id: "sh_1" }],
+];
+
+const SHARED = {
+  ...{ share_id: "sh_1", url: "https://relay.example/s/sh_1", display_name: "api" },
+  ...{ peer_id: "peer-api", permissions: "ro", expires_at: "2030-01-02T00:00:00.000Z" },
+};
+
 for (const generation of GENERATIONS) {
   Deno.test(`${generation}: the tools are listed with schemas, hints and advice, in JSON`, async () => {
     await using at = await connect(house().fetch, { generation });
@@ -79,6 +139,7 @@ for (const generation of GENERATIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "schedule_create",
       "schedule_list",
       "schedule_delete",
@@ -87,6 +148,8 @@ for (const generation of GENERATIONS) {
       "orchestrator_status",
       "spawn_peer",
       "restart_peer",
+      "share_session",
+      "revoke_share",
     ]);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && title === annotations?.title, name);
@@ -123,38 +186,15 @@ for (const generation of GENERATIONS) {
       "GET /peers/web": () => CARD,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => CARD,
-      "POST /spawn": () => SPAWNED,
-      "POST /peers/peer-web/restart": () => RESTARTED,
+      ...DEEDS,
+      "POST /shares": () => SHARED,
+      "DELETE /shares/sh_1": () => ({ ok: true }),
     });
     await using at = await connect(fetch, { generation });
     const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
-    const calls: [string, Record<string, unknown>][] = [
-      ["ask", { peer: "web", message: "Why?" }],
-      ["ask", { peer: "web", message: "Why?", wait_seconds: 1 }],
-      ["wait_on_ack", { correlation_id: "ask-1" }],
-      ["ack", { correlation_id: "ask-1", message: "Because" }],
-      ["decline", { correlation_id: "ask-1", reason: "busy" }],
-      ["notify_peer", { peer: "web", message: "Done" }],
-      ["broadcast", { message: "Done" }],
-      ["list_peers", {}],
-      ["whoami", {}],
-      ["set_description", { description: "Tests" }],
-      ["set_name", { name: "web" }],
-      ["ask_many", { peers: ["x"], message: "Why?" }],
-      ["ask_many_result", { parent_id: "askm-1" }],
-      ["answer", { correlation_id: "ask-1", option_id: "a" }],
-      ["list_asks", {}],
-      ["search_messages", { query: "Why" }],
-      ...SCHEDULE_CALLS,
-      ["kill_peer", { peer: "web" }],
-      ["claim_orchestrator_role", {}],
-      ["orchestrator_status", {}],
-      ["spawn_peer", { path: "/work", backend: "sdk" }],
-      ["restart_peer", { peer: "web" }],
-    ];
-    const called = new Set(calls.map(([name]) => name));
+    const called = new Set(CALLS.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
-    for (const [name, given] of calls) {
+    for (const [name, given] of CALLS) {
       const { refused, data, text } = await at.call(name, given);
       assert.equal(refused, false, `${name}: ${text}`);
       assert.ok(data, name);

@@ -241,3 +241,24 @@ withTmux("a shell in which other jobs run is not replaced", async (terminal) => 
   await until("the end of one", () => !isAlive(other));
   assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), false);
 });
+
+withTmux(
+  "a pane is found by its mark, and closed while it holds what was started in it alone",
+  async (terminal) => {
+    await using at = house(terminal);
+    const { panes } = at, { socket, dir: cwd } = terminal;
+    const launch = { cwd, argv: ["sleep", "1000"], env: {}, mark: "attempt-3f9c04d1a2b7" };
+    terminal.start("sleep 1000");
+    const opened = await panes.openWindow(socket, "office", launch);
+    assert.ok(opened.ok);
+    const { pane } = opened;
+    assert.deepEqual(await panes.find(socket, launch.mark), pane);
+    assert.equal(await panes.find(socket, "attempt-000000000000"), undefined);
+    assert.equal(await panes.find(`${terminal.dir}/none`, launch.mark), undefined);
+    assert.equal(await panes.closeSame(socket, { ...pane, pane_pid: pane.pane_pid + 1 }), false);
+    assert.ok(isAlive(pane.pane_pid));
+    assert.equal(await panes.closeSame(socket, pane), true);
+    await until("the end of its program", () => !isAlive(pane.pane_pid));
+    assert.equal(await panes.look(socket, pane.pane_id), undefined);
+  },
+);

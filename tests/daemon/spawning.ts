@@ -53,6 +53,21 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
+  find(_socket: string, mark: string): Promise<PaneSeen | undefined> {
+    const launch = this.launches.find((launch) => launch.mark === mark);
+    return Promise.resolve(launch && this.panes.get(launch.pane_id));
+  }
+
+  closeSame(
+    _socket: string,
+    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    if (this.panes.get(pane_id)?.pane_pid !== pane_pid) return Promise.resolve(false);
+    this.panes.delete(pane_id);
+    if (!this.deaf.includes("SIGHUP")) this.#processes.end(pane_pid);
+    return Promise.resolve(true);
+  }
+
   keep(_socket: string, pane_id: string, kept: boolean): Promise<void> {
     if (kept) this.kept.add(pane_id);
     else this.kept.delete(pane_id);

@@ -1,12 +1,8 @@
 /** The official conformance suite of MCP against the daemon's `/mcp`, in both generations. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { world } from "../world.ts";
-
-/** The suite has a lock of its own: what it needs is no user's to load. */
-const CONFIG = join(import.meta.dirname ?? ".", "conformance.json");
-const SUITE = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12";
+import { conform } from "./conformance_suite.ts";
 
 /**
  * Scenarios of what we offer: tools, and no stream, prompt or resource. The last column counts the
@@ -44,34 +40,12 @@ Deno.test("the conformance suite finds nothing to mend in what we offer", async 
   );
   const url = `http://127.0.0.1:${server.addr.port}/mcp`;
   w.daemon.port = server.addr.port;
-  const out = await Deno.makeTempDir();
   for (const [revision, scenario, not_ours] of SCENARIOS) {
     await t.step(`${scenario}, ${revision}`, async () => {
-      const said = await run(url, { scenario, revision, out });
-      const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(said) ?? [];
-      assert.ok(Number(passed) > 0, said);
-      assert.equal(Number(all) - Number(passed), not_ours, said);
-      const failed = [...said.matchAll(/\[([\w-]+) *\] FAILURE/g)].map(([, check = ""]) => check);
+      const { passed, all, failed, said } = await conform(url, { scenario, revision });
+      assert.ok(passed > 0, said);
+      assert.equal(all - passed, not_ours, said);
       assert.deepEqual(failed.filter((check) => !NOT_OURS.includes(check)), []);
     });
   }
-  await Deno.remove(out, { recursive: true });
 });
-
-interface Scenario {
-  readonly scenario: string;
-  readonly revision: string;
-  readonly out: string;
-}
-
-/** What the suite prints, without its colours. */
-async function run(url: string, { scenario, revision, out }: Scenario): Promise<string> {
-  const which = ["--scenario", scenario, "--spec-version", revision, "--timeout", "8000"];
-  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--config", CONFIG, SUITE, "server", "--url", url, ...which, "-o", out],
-    cwd: out,
-  }).output();
-  const decoder = new TextDecoder();
-  // deno-lint-ignore no-control-regex
-  return (decoder.decode(stdout) + decoder.decode(stderr)).replaceAll(/\x1b\[[0-9;]*m/g, "");
-}

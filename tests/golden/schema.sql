@@ -1,4 +1,4 @@
--- The daemon's tables after 11 migration(s).
+-- The daemon's tables after 12 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -74,6 +74,129 @@ CREATE TABLE inbox_items (
 CREATE INDEX inbox_thread on inbox_items (thread, seq) where thread is not null;
 
 CREATE INDEX inbox_unread on inbox_items (seq) where read_at is null;
+
+CREATE TABLE job_attempts (
+  seq integer primary key,
+  attempt_id text not null unique,
+  job_id text not null references jobs (job_id) on delete cascade,
+  number integer not null,
+  state text not null check (state in ('acquired', 'delivered', 'running', 'lapsed',
+    'superseded', 'completed', 'failed', 'cancelled')),
+  executor text not null check (executor in ('assigned', 'reused', 'resumed', 'spawned')),
+  executor_peer_id text,
+  spawn_id text,
+  delivery_id text,
+  started_at integer not null,
+  delivered_at integer,
+  armed_at integer,
+  ended_at integer,
+  reason text,
+  release text check (release in ('due', 'done')),
+  unique (job_id, number)
+) strict;
+
+CREATE INDEX job_attempts_delivery on job_attempts (delivery_id) where ended_at is null;
+
+CREATE INDEX job_attempts_executor on job_attempts (executor_peer_id) where ended_at is null;
+
+CREATE UNIQUE INDEX job_attempts_open on job_attempts (job_id) where ended_at is null;
+
+CREATE INDEX job_attempts_release on job_attempts (seq) where release = 'due';
+
+CREATE INDEX job_attempts_spawn on job_attempts (spawn_id) where ended_at is null;
+
+CREATE TABLE job_templates (
+  seq integer primary key,
+  calendar_id text not null unique,
+  title text not null,
+  kind text not null,
+  state text not null check (state in ('active', 'paused', 'cancelled')),
+  cron text not null,
+  timezone text not null,
+  next_due_at integer,
+  last_due_at integer,
+  last_occurrence_work_id text,
+  occurrences integer not null,
+  owner_peer_id text,
+  created_by_peer_id text,
+  mesh_session_id text,
+  circle text not null,
+  scope text not null,
+  visibility text not null,
+  request text,
+  provenance text not null,
+  execution text not null,
+  created_at integer not null,
+  updated_at integer not null,
+  proven_human integer not null check (proven_human in (0, 1))
+) strict;
+
+CREATE INDEX job_templates_due on job_templates (next_due_at) where state = 'active';
+
+CREATE TABLE jobs (
+  seq integer primary key autoincrement,
+  job_id text not null unique,
+  title text not null,
+  kind text not null,
+  state text not null check (state in ('queued', 'dispatching', 'delivered', 'running',
+    'awaiting_input', 'blocked', 'completed', 'failed', 'cancelled', 'expired', 'unavailable')),
+  state_reason text,
+  phase text,
+  progress real,
+  progress_events text not null,
+  owner_peer_id text,
+  assigned_peer_id text,
+  created_by_peer_id text,
+  mesh_session_id text,
+  correlation_id text,
+  circle text not null,
+  source_kind text not null check (source_kind in ('request', 'calendar')),
+  source_id text,
+  scope text not null,
+  visibility text not null,
+  request text,
+  provenance text not null,
+  execution text not null,
+  attempt_count integer not null,
+  current_attempt_id text,
+  lease_until integer,
+  created_at integer not null,
+  updated_at integer not null,
+  due_at integer,
+  deadline_at integer,
+  expires_at integer,
+  result_summary text,
+  result_data text,
+  error text,
+  artifacts text not null,
+  cancel_requested integer not null check (cancel_requested in (0, 1)),
+  cancel_requested_at integer,
+  cancellation_reason text,
+  look_at integer,
+  proven_human integer not null check (proven_human in (0, 1)),
+  deadline_told integer not null check (deadline_told in (0, 1)),
+  settled_at integer generated always as
+    (iif(state in ('completed', 'failed', 'cancelled', 'expired', 'unavailable'),
+         updated_at, null)) virtual
+) strict;
+
+CREATE INDEX jobs_checking on jobs (seq) where phase = 'checking';
+
+CREATE INDEX jobs_dispatching on jobs (lease_until) where state = 'dispatching';
+
+CREATE INDEX jobs_expiring on jobs (expires_at)
+  where state in ('queued', 'dispatching') and expires_at is not null;
+
+CREATE INDEX jobs_late on jobs (deadline_at) where deadline_told = 0 and deadline_at is not null;
+
+CREATE INDEX jobs_queued on jobs (look_at) where state = 'queued';
+
+CREATE INDEX jobs_settled on jobs (settled_at) where settled_at is not null;
+
+CREATE INDEX jobs_source on jobs (source_id) where source_id is not null;
+
+CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
+  where state = 'queued' and look_at is null;
 
 CREATE VIRTUAL TABLE message_words using fts5(
   text, reply,
@@ -315,7 +438,7 @@ CREATE TABLE spawns (
   warnings text not null,
   created_at integer not null,
   settled_at integer
-) strict;
+, pane_pid integer) strict;
 
 CREATE INDEX spawns_open on spawns (created_at) where settled_at is null;
 

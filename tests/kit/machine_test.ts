@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { machine } from "kit/machine.ts";
 import { askMachine, CLOSINGS } from "../../daemon/asks/machine.ts";
 import { migrations } from "../../daemon/migrations.ts";
+import { relayMigrations } from "../../relay/migrations.ts";
 import { machines } from "../machines.ts";
 
 const MACHINES = await machines();
@@ -16,7 +17,14 @@ const COLUMNS: Record<string, [table: string, column: string]> = {
   delivery: ["messages", "state"    ],
   spawn:    ["spawns",   "registration_state"],
   restart:  ["restarts", "state"    ],
+  job:      ["jobs",     "state"    ],
+  attempt:  ["job_attempts", "state"],
+  template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
+  oauth_client:        ["oauth_clients",        "state"],
+  oauth_grant:         ["oauth_grants",         "state"],
+  oauth_code:          ["oauth_codes",          "state"],
+  oauth_refresh_token: ["oauth_refresh_tokens", "state"],
 };
 
 for (const { machine } of MACHINES) {
@@ -61,7 +69,8 @@ for (const { machine } of MACHINES) {
 /** What the newest `check` of a column lists. */
 function allowed(table: string, column: string): string[] {
   const created = new RegExp(`create table ${table} \\((.*?)\\) strict`, "s");
-  const body = migrations.flatMap((sql) => created.exec(sql)?.[1] ?? []).at(-1) ?? "";
+  const all = [...migrations, ...relayMigrations];
+  const body = all.flatMap((sql) => created.exec(sql)?.[1] ?? []).at(-1) ?? "";
   const list = new RegExp(`\\b${column} text[^,]*? check \\(${column} in\\s*\\(([^)]*)\\)`);
   const words = list.exec(body)?.[1] ?? "";
   return [...words.matchAll(/'(\w+)'/g)].map(([, word = ""]) => word).sort();

@@ -82,10 +82,31 @@ const LIVES: readonly Requirement[] = [
   ["c6.unknown-caller",          "built",    "An unknown caller kills nobody unless the configuration allows it"],
 ];
 
+/** Of sections 2, 3, 6, 7 and 8, what jobs add. */
+// deno-fmt-ignore
+const JOBS: readonly Requirement[] = [
+  ["c2.job.expires",             "jobs",     "`expires_at` ends only what has not been delivered"],
+  ["c2.job.deadline",            "jobs",     "`deadline_at` ends no delivered fire: state_reason says so, and the owner is told once"],
+  ["c2.job.attempt-id",          "jobs",     "A terminal update while an attempt runs needs its attempt_id: 400, or 409 for another"],
+  ["c2.job.terminal",            "jobs",     "A job that has come to rest is not updated"],
+  ["c2.job.hold-open",           "jobs",     "Any phase other than turn_started holds the fire open"],
+  ["c2.job.checks",              "jobs",     "Checks that the configuration names are run; one that fails makes the job failed"],
+  ["c2.job.released",            "jobs",     "An executor of one fire is ended after it; persistent and assigned ones never are"],
+  ["c2.template.missed",         "jobs",     "Missed fires collapse into one"],
+  ["c2.template.once",           "jobs",     "A fire happens once across restarts"],
+  ["c3.jobs.create",             "jobs",     "A job has a prompt or a title, and one target: else 422"],
+  ["c3.jobs.run-retry",          "jobs",     "Run and retry begin only from the states that the contract names"],
+  ["c3.jobs.pause",              "jobs",     "A template is paused, and resumed from then on"],
+  ["c3.jobs.once",               "jobs",     "A repeated POST /jobs with its Idempotency-Key is the same job"],
+  ["c6.jobs",                    "jobs",     "Agents hand out, see, update and call off jobs with tools"],
+  ["c7.jobs",                    "jobs",     "mesh jobs does the same, in tables that fit the terminal"],
+];
+
 export const CONTRACT_3: readonly Requirement[] = [
   ...ROUTES,
   ...SOCKET,
   ...FRAMING,
   ...LIMITS,
   ...LIVES,
+  ...JOBS,
 ];

@@ -2,6 +2,7 @@
 
 import { ABOUT_ASKS } from "./invariants/about_asks.ts";
 import { ABOUT_DELIVERIES } from "./invariants/about_deliveries.ts";
+import { ABOUT_JOBS } from "./invariants/about_jobs.ts";
 import { ABOUT_LIVES } from "./invariants/about_lives.ts";
 import { ABOUT_SCHEDULES } from "./invariants/about_schedules.ts";
 import { ABOUT_THE_HOUSE } from "./invariants/about_the_house.ts";
@@ -12,5 +13,6 @@ export const INVARIANTS: readonly Invariant[] = [
   ...ABOUT_DELIVERIES,
   ...ABOUT_ASKS,
   ...ABOUT_LIVES,
+  ...ABOUT_JOBS,
   ...ABOUT_SCHEDULES,
 ];

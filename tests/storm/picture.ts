@@ -52,14 +52,46 @@ const Item = z.object({
   replied_at: z.number().nullable(),
 });
 
+const Job = z.object({
+  job_id: z.string(),
+  state: z.string(),
+  current_attempt_id: maybe,
+  lease_until: z.number().nullable(),
+  expires_at: z.number().nullable(),
+  result_summary: maybe,
+  updated_at: z.number(),
+});
+export type Job = z.output<typeof Job>;
+
+const Attempt = z.object({
+  attempt_id: z.string(),
+  job_id: z.string(),
+  state: z.string(),
+  executor_peer_id: maybe,
+  delivery_id: maybe,
+  armed_at: z.number().nullable(),
+  ended_at: z.number().nullable(),
+});
+
+const Template = z.object({
+  calendar_id: z.string(),
+  state: z.string(),
+  next_due_at: z.number().nullable(),
+});
+
 export interface Picture {
+  readonly jobs: ReadonlyMap<string, Job>;
+  readonly attempts: readonly z.output<typeof Attempt>[];
+  readonly templates: ReadonlyMap<string, z.output<typeof Template>>;
+  /** The last event that is on the disk. */
+  readonly last_event: number;
   readonly messages: readonly Message[];
   readonly byIdent: ReadonlyMap<string, Message>;
   readonly peers: ReadonlyMap<string, Peer>;
   readonly items: readonly z.output<typeof Item>[];
 }
 
-export function look({ ground: { db } }: Daemon): Picture {
+export function look({ ground: { db, events } }: Daemon): Picture {
   const messages = db.all(
     Message,
     `select seq, ident, kind, correlation_id, from_peer_id, from_peer_name, to_peer_id, text,
@@ -73,7 +105,22 @@ export function look({ ground: { db } }: Daemon): Picture {
      from peers`,
   );
   const items = db.all(Item, "select item_id, kind, correlation_id, replied_at from inbox_items");
+  const jobs = db.all(
+    Job,
+    `select job_id, state, current_attempt_id, lease_until, expires_at, result_summary, updated_at
+     from jobs order by seq`,
+  );
+  const attempts = db.all(
+    Attempt,
+    `select attempt_id, job_id, state, executor_peer_id, delivery_id, armed_at, ended_at
+     from job_attempts order by seq`,
+  );
+  const templates = db.all(Template, "select calendar_id, state, next_due_at from job_templates");
   return {
+    jobs: new Map(jobs.map((job) => [job.job_id, job])),
+    attempts,
+    templates: new Map(templates.map((template) => [template.calendar_id, template])),
+    last_event: events.last,
     messages,
     byIdent: new Map(messages.map((message) => [message.ident, message])),
     peers: new Map(peers.map((peer) => [peer.peer_id, peer])),

@@ -12,6 +12,8 @@ const PIDS = [201, 202, 203, 204, 205, 206];
 interface Pane extends PaneSeen {
   /** Whether it stays when its program ends. */
   readonly kept: boolean;
+  /** What the pane of a spawned agent is known again by. */
+  readonly mark?: string | undefined;
 }
 
 export class StormTmux implements PaneSights {
@@ -26,12 +28,12 @@ export class StormTmux implements PaneSights {
   }
 
   /** A user opens a pane, in which an agent runs from now on; undefined when there are enough. */
-  open(session = "work"): Pane | undefined {
+  open(session = "work", mark?: string): Pane | undefined {
     const pane_pid = this.#start();
     if (pane_pid === undefined) return undefined;
     const pane_id = `%${++this.#opened}`;
     const place = { pane_id, pane_pid, session, window: this.#opened };
-    const pane = { ...place, dead: false, kept: false };
+    const pane = { ...place, dead: false, kept: false, mark };
     this.panes.set(pane_id, pane);
     return pane;
   }
@@ -144,17 +146,21 @@ export class StormTerminals implements Terminals {
     return Promise.resolve(true);
   }
 
-  openWindow(_socket: string, session: string, _launch: Launch): Promise<Opened> {
-    return this.#opened(() => this.#tmux.open(session));
+  openWindow(_socket: string, session: string, { mark }: Launch): Promise<Opened> {
+    return this.#opened(() => this.#tmux.open(session, mark));
   }
 
-  splitWindow(_socket: string, pane_id: string, _launch: Launch): Promise<Opened> {
+  splitWindow(_socket: string, pane_id: string, { mark }: Launch): Promise<Opened> {
     const beside = this.#tmux.panes.get(pane_id);
-    return this.#opened(() => beside && this.#tmux.open(beside.session));
+    return this.#opened(() => beside && this.#tmux.open(beside.session, mark));
   }
 
   look(_socket: string, pane_id: string): Promise<PaneSeen | undefined> {
     return Promise.resolve(this.#tmux.panes.get(pane_id));
+  }
+
+  find(_socket: string, mark: string): Promise<PaneSeen | undefined> {
+    return Promise.resolve([...this.#tmux.panes.values()].find((pane) => pane.mark === mark));
   }
 
   isGone(_socket: string, pane_id: string): Promise<boolean> {
@@ -164,6 +170,15 @@ export class StormTerminals implements Terminals {
   close(_socket: string, pane_id: string): Promise<void> {
     if (!this.#over) this.#tmux.close(pane_id);
     return Promise.resolve();
+  }
+
+  closeSame(
+    _socket: string,
+    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    const same = !this.#over && this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
+    if (same) this.#tmux.close(pane_id);
+    return Promise.resolve(same);
   }
 
   keep(_socket: string, pane_id: string, kept: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 /** What may happen in a storm, one row each: how often, and how. A new verb is one more row. */
 
+import { ABOUT_JOBS } from "./verbs/about_jobs.ts";
 import { ABOUT_LIVES } from "./verbs/about_lives.ts";
 import { ABOUT_MESSAGES } from "./verbs/about_messages.ts";
 import { ABOUT_PEERS } from "./verbs/about_peers.ts";
@@ -12,6 +13,7 @@ export const VERBS: readonly Verb[] = [
   ...ABOUT_MESSAGES,
   ...ABOUT_PEERS,
   ...ABOUT_LIVES,
+  ...ABOUT_JOBS,
   ...ABOUT_SCHEDULES,
   ...ABOUT_SPAWNS,
   ...ABOUT_THE_WORLD,

@@ -22,6 +22,11 @@ export interface Meter {
   took(ms: number): void;
 }
 
+/** Who follows deliveries step by step, inside of the step's own transaction. */
+export interface Follower {
+  stepped(delivery_id: string, state: State): void;
+}
+
 /** Whether the ask that a message carries is closed: nobody needs it any more. */
 export function isOver({ kind, closed_at }: Pick<Held, "kind" | "closed_at">): boolean {
   return kind === "ask" && closed_at !== null;
@@ -30,10 +35,12 @@ export function isOver({ kind, closed_at }: Pick<Held, "kind" | "closed_at">): b
 export class Steps {
   readonly #ground: Ground;
   readonly #meter: Meter;
+  readonly #follower: Follower;
 
-  constructor(ground: Ground, meter: Meter) {
+  constructor(ground: Ground, meter: Meter, follower: Follower) {
     this.#ground = ground;
     this.#meter = meter;
+    this.#follower = follower;
   }
 
   /** The rung is on the disk before its first byte goes out. */
@@ -134,9 +141,10 @@ export class Steps {
     return stepped;
   }
 
-  /** Tells the state that a delivery has reached to those who listen now. */
+  /** Tells the state that a delivery has reached: its follower at once, others after the commit. */
   say({ delivery_id, kind, to_peer_id, state, rung, created_at }: Stepped): void {
     const { db, events, clock } = this.#ground;
+    this.#follower.stepped(delivery_id, state);
     events.step({ delivery_id, to_peer_id, state, rung });
     db.afterCommit(() => {
       this.#meter.stepped(kind, state);

@@ -23,6 +23,8 @@ export interface Weighed {
   readonly to: { readonly peer_id: string; readonly role: string };
   readonly voice: string;
   readonly reply_to?: string | null;
+  /** What the daemon itself has to say (contract 2). */
+  readonly notice?: boolean;
 }
 
 /** What peers start by themselves. Replies, inbox items and our notices are never refused. */
@@ -48,7 +50,7 @@ export class Limits {
    * `queue_full`, `hop_limit` or `rate_limited`. `waits`: it goes to the recipient's queue.
    */
   admit(message: Weighed, waits: boolean): void {
-    if (!LIMITED.has(message.kind)) return;
+    if (!LIMITED.has(message.kind) || message.notice) return;
     if (waits) this.#refuseWhenFull(message);
     if (message.reply_to) this.#refuseLongChain(message, message.reply_to);
     this.#count(message);

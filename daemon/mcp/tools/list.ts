@@ -5,11 +5,13 @@ import { ANSWERING_TOOLS } from "./asks/answering.ts";
 import { ASKING_TOOLS } from "./asks/asking.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { JOB_TOOLS } from "./jobs/jobs.ts";
 import { SCHEDULE_TOOLS } from "./jobs/schedules.ts";
 import { LIFE_TOOLS } from "./lives.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notes.ts";
 import { PEER_TOOLS } from "./peers.ts";
+import { SHARE_TOOLS } from "./relay/shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
 
 export const TOOLS: readonly Tool[] = [
@@ -20,7 +22,9 @@ export const TOOLS: readonly Tool[] = [
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
   ...MESSAGE_TOOLS,
+  ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...LIFE_TOOLS,
   ...SPAWN_TOOLS,
+  ...SHARE_TOOLS,
 ];

@@ -136,6 +136,11 @@ export class Restarts {
     return { peer_id: found.peer_id, name, circle, ...(pid && { agent_pid: pid }) };
   }
 
+  /** Whether another execution is about to take a peer's place. */
+  isUnderWay(peer_id: string): boolean {
+    return rows.open(this.#ground.db).some((open) => open.peer_id === peer_id);
+  }
+
   /** After a crash: what was under way has failed, or is proved to have come about. */
   wakeUp(): void {
     for (const { restart_id, peer_id, state, new_pid, new_started } of rows.open(this.#ground.db)) {

@@ -1,0 +1,39 @@
+/** The jobs' contracts, each met by its verb. */
+
+import { type Caller, type Route, route } from "kit/route.ts";
+import * as contracts from "./contract.ts";
+import { type Jobs, NOBODY } from "./jobs.ts";
+
+export interface JobDoors {
+  /** Whether the request came through a proven human door (contract 2). */
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  senderOf(body: { from_peer: string }): string;
+  /** The exact id that a peer argument names. */
+  findId(argument: string): string;
+}
+
+export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
+  return [
+    route(contracts.createJob, ({ body, caller, headers, commit }) => {
+      const manner = { proven_human: doors.provenHuman(caller, headers) };
+      return commit(() => jobs.create(body, manner));
+    }, {
+      sender: ({ body }) => doors.senderOf({ from_peer: body.created_by ?? NOBODY }),
+      again: (before) => jobs.get("job_id" in before ? before.job_id : before.calendar_id),
+    }),
+    route(contracts.listJobs, ({ query }) => {
+      const { owner_peer_id: owner } = query;
+      return jobs.list({ ...query, owner_peer_id: owner && doors.findId(owner) });
+    }),
+    route(contracts.getJob, ({ params }) => jobs.get(params.id)),
+    route(contracts.jobStatus, ({ params }) => jobs.get(params.id)),
+    route(contracts.jobResult, ({ params }) => jobs.result(params.id)),
+    route(contracts.updateJob, ({ params, body }) => jobs.update(params.id, body)),
+    route(contracts.runJob, ({ params }) => jobs.run(params.id)),
+    route(contracts.retryJob, ({ params }) => jobs.retry(params.id)),
+    route(contracts.cancelJob, ({ params, body }) => jobs.cancel(params.id, body.reason)),
+    route(contracts.pauseJob, ({ params }) => jobs.pause(params.id)),
+    route(contracts.resumeJob, ({ params }) => jobs.resume(params.id)),
+  ];
+}

@@ -1,0 +1,71 @@
+/** SQL for recurring templates. Each function is one statement; no decision is taken here. */
+
+import { z } from "zod";
+import { type Database, rowOf } from "kit/sqlite.ts";
+import { Template } from "../contract.ts";
+import type { Filter } from "../store.ts";
+
+/** What is stored of a template: the record, and what only we need. */
+export const StoredTemplate = Template.extend({
+  /** Whether the human asked for it, through a proven door. */
+  proven_human: z.boolean(),
+});
+export type StoredTemplate = z.output<typeof StoredTemplate>;
+
+const Row = rowOf(StoredTemplate);
+const columns = Object.keys(StoredTemplate.shape);
+
+export function insert(db: Database, template: StoredTemplate): void {
+  db.run(
+    `insert into job_templates (${columns.join(", ")})
+     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    z.encode(Row, template),
+  );
+}
+
+export function update(
+  db: Database,
+  { calendar_id, state, updated_at, occurrences, ...next }: StoredTemplate,
+): void {
+  const { next_due_at, last_due_at, last_occurrence_work_id } = next;
+  db.run(
+    `update job_templates set state = :state, next_due_at = :next_due_at,
+       last_due_at = :last_due_at, last_occurrence_work_id = :last_occurrence_work_id,
+       occurrences = :occurrences, updated_at = :updated_at
+     where calendar_id = :calendar_id`,
+    {
+      ...{ calendar_id, state, updated_at, occurrences },
+      ...{ next_due_at, last_due_at, last_occurrence_work_id },
+    },
+  );
+}
+
+export function get(db: Database, calendar_id: string): StoredTemplate | undefined {
+  return db.get(Row, "select * from job_templates where calendar_id = :calendar_id", {
+    calendar_id,
+  });
+}
+
+/** Newest first. */
+export function list(db: Database, filter: Filter): StoredTemplate[] {
+  return db.all(
+    Row,
+    `select * from job_templates
+     where (:state is null or state = :state) and (:circle is null or circle = :circle)
+       and (:owner_peer_id is null or owner_peer_id = :owner_peer_id)
+     order by seq desc limit :limit`,
+    { ...filter },
+  );
+}
+
+/** What is due, save where the last occurrence is still under way: these fire when it is over. */
+export function due(db: Database, now: number, limit: number): StoredTemplate[] {
+  return db.all(
+    Row,
+    `select * from job_templates where state = 'active' and next_due_at <= :now
+       and not exists (
+         select 1 from jobs where job_id = last_occurrence_work_id and settled_at is null)
+     order by next_due_at, seq limit :limit`,
+    { now, limit },
+  );
+}

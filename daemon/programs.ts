@@ -1,0 +1,107 @@
+/** Programs that the configuration names: run without a shell, bounded in time and output. */
+
+import type { Clock } from "kit/clock.ts";
+import { isWithheld } from "./panes.ts";
+
+/** What is kept of a program's output while it runs; all before is dropped. */
+const OUTPUT_BYTES_MAX = 16_384;
+/** How long a program may take to end once it was asked to. */
+const GRACE_MS = 2_000;
+
+/** What came of a program: `exit` is null where it did not end by itself. */
+export interface Ran {
+  readonly exit: number | null;
+  readonly output: string;
+}
+
+export interface Programs {
+  /** Runs a program in a folder, links followed; never throws for what a program may do. */
+  run(
+    argv: readonly string[],
+    where: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
+  ): Promise<Ran>;
+}
+
+/** The programs of this machine. Our own secrets stay out of their environment. */
+export function programsOf(clock: Clock, env: Readonly<Record<string, string>>): Programs {
+  const clean = Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
+  return {
+    async run([program = "", ...args], { cwd, timeout_ms, signal }) {
+      try {
+        const folder = await Deno.realPath(cwd);
+        const child = new Deno.Command(program, {
+          ...{ args, cwd: folder, env: clean, clearEnv: true },
+          ...{ stdin: "null", stdout: "piped", stderr: "piped" },
+        }).spawn();
+        return await watch(child, clock, { timeout_ms, signal });
+      } catch (fault) {
+        if (!(fault instanceof Error)) throw fault;
+        return { exit: null, output: `It could not be run: ${fault.message}` };
+      }
+    },
+  };
+}
+
+/** Waits for a program's end, or brings it about; what it leaves running does not hold us. */
+async function watch(
+  child: Deno.ChildProcess,
+  clock: Clock,
+  { timeout_ms, signal }: { timeout_ms: number; signal: AbortSignal },
+): Promise<Ran> {
+  const done = new AbortController();
+  const tail = new Tail();
+  const readers = [child.stdout, child.stderr].map((stream) => stream.getReader());
+  const read = Promise.all(readers.map((reader) => drain(reader, tail)));
+  const ended = child.status.then(({ code, signal }) => signal === null ? code : null);
+  const patience = AbortSignal.any([signal, done.signal]);
+  const late = clock.sleep(timeout_ms, patience).catch(() => undefined).then(() => "late" as const);
+  const first = await Promise.race([ended, late]);
+  if (first === "late" && !done.signal.aborted) await end(child, clock);
+  const exit = first === "late" ? null : first;
+  // What the program has written is there; a child of its own may hold the pipe for ever.
+  await Promise.race([read, clock.sleep(GRACE_MS, done.signal).catch(() => undefined)]);
+  done.abort();
+  await Promise.all(readers.map((reader) => reader.cancel()));
+  const why = exit === null && first === "late" ? "\nIt took too long, and was ended" : "";
+  return { exit, output: `${tail.text()}${why}` };
+}
+
+async function end(child: Deno.ChildProcess, clock: Clock): Promise<void> {
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    try {
+      child.kill(signal);
+    } catch (fault) {
+      if (fault instanceof TypeError) return; // It has ended by itself.
+      throw fault;
+    }
+    const over = new AbortController();
+    const patience = clock.sleep(GRACE_MS, over.signal).catch(() => undefined);
+    const ended = await Promise.race([child.status, patience]);
+    over.abort();
+    if (ended) return;
+  }
+}
+
+async function drain(reader: ReadableStreamDefaultReader<Uint8Array>, tail: Tail): Promise<void> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    tail.add(value);
+  }
+}
+
+/** The last bytes of an output. */
+class Tail {
+  #bytes = new Uint8Array();
+
+  add(chunk: Uint8Array): void {
+    const all = new Uint8Array(this.#bytes.length + chunk.length);
+    all.set(this.#bytes);
+    all.set(chunk, this.#bytes.length);
+    this.#bytes = all.slice(-OUTPUT_BYTES_MAX);
+  }
+
+  text(): string {
+    return new TextDecoder().decode(this.#bytes);
+  }
+}

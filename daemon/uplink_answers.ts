@@ -1,0 +1,53 @@
+/** Requests out of the tunnel, answered by the daemon's own routes in this very process. */
+
+import type { Log } from "kit/log.ts";
+import type { RequestHead } from "kit/tunnel/frames.ts";
+import { requestHeaders, responseHeaders } from "kit/tunnel/headers.ts";
+import { type Body, Broken, type Stream } from "kit/tunnel/stream.ts";
+import type { Trunk } from "kit/tunnel/trunk.ts";
+
+/** The routes as they are reached through each of the relay's doors. */
+export type Inside = Readonly<
+  Record<RequestHead["door"], (request: Request) => Promise<Response>>
+>;
+
+/** No request gets out of this process: the name is nobody's. */
+const BASE = "http://tunnel.invalid";
+
+export interface AnswerNeeds {
+  readonly inside: Inside;
+  readonly log: Log;
+}
+
+/** A request that came through. */
+export interface Asked {
+  readonly head: RequestHead;
+  readonly stream: Stream;
+  readonly body: Body | null;
+}
+
+/** Answers one request, whatever comes of it; a slow one stands in nobody's way. */
+export async function answerThrough(
+  { inside, log }: AnswerNeeds,
+  trunk: Pick<Trunk, "answer">,
+  { head, stream, body }: Asked,
+): Promise<void> {
+  const { method, path, door } = head;
+  if (body && (method === "GET" || method === "HEAD")) {
+    return stream.cancel(`${method} has no body`, false);
+  }
+  try {
+    const request = new Request(`${BASE}${path}`, {
+      method,
+      headers: requestHeaders(head.headers),
+      ...(body && { body }),
+      signal: stream.ended,
+    });
+    const response = await inside[door](request);
+    const headers = responseHeaders(response.headers);
+    await trunk.answer(stream, { status: response.status, headers }, response.body);
+  } catch (fault) {
+    stream.cancel("the daemon could not answer");
+    if (!(fault instanceof Broken)) log.error("An answer broke off", { fault });
+  }
+}

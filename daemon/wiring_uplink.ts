@@ -1,0 +1,54 @@
+/** What this daemon has with a relay: the tunnel to its own routes, and the shares made there. */
+
+import { VERSION } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
+import { type Route, serve } from "kit/route.ts";
+import type { RequestHead } from "kit/tunnel/frames.ts";
+import type { Daemon } from "./app.ts";
+import { Shares } from "./peers/shares/shares.ts";
+import { CAPABILITIES, Uplink } from "./uplink.ts";
+import { answerThrough, type Inside } from "./uplink_answers.ts";
+import { admitThrough } from "./uplink_routes.ts";
+
+/** Undefined when no relay is configured: then nothing is dialled. */
+export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
+  const { config, ground, identity, outside } = house;
+  const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
+  if (!enabled || !url || !secret) return undefined;
+  const inside: Inside = {
+    browser: through(house, routes, "browser"),
+    program: through(house, routes, "program"),
+  };
+  const { daemon_id } = identity;
+  const hello = { machine: outside.machine, version: VERSION, capabilities: CAPABILITIES };
+  return new Uplink(ground, { url, secret, daemon_id, hello }, {
+    dial: outside.dial,
+    asked: (trunk, asked) => void answerThrough({ inside, log: ground.log }, trunk, asked),
+  });
+}
+
+export function openShares({ config, identity, outside, directory, ground }: Daemon): Shares {
+  const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
+  const { daemon_id } = identity;
+  const { send } = outside;
+  const relay = enabled && url && secret
+    ? { url, secret: secret.reveal(), daemon_id, send }
+    : undefined;
+  const resolve = (argument: string) => directory.find(argument);
+  return new Shares({ clock: ground.clock, relay, resolve });
+}
+
+/** Host and Origin are the relay's to look at: what comes through has neither. */
+function through(house: Daemon, routes: readonly Route[], door: RequestHead["door"]) {
+  const { db, log } = house.ground;
+  const allow_admin = house.config["relay.allow_admin"];
+  return serve(routes, {
+    admit: () => {
+      if (house.ending.aborted) throw new Problem("shutting_down", {});
+    },
+    authorize: (_request, contract) => admitThrough({ contract, door, allow_admin }),
+    durable: () => db.durable(),
+    memory: house.idempotency,
+    fault: (fault) => log.error("A route failed", { fault }),
+  });
+}

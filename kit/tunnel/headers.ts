@@ -1,0 +1,48 @@
+/** Which headers go through a tunnel: what says something of a body, and nothing of the caller. */
+
+/** None that proves who calls, such as `authorization`, `cookie` or `x-mesh-terminal`. */
+const REQUEST_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-language",
+  "content-length",
+  "content-type",
+  "idempotency-key",
+  "if-modified-since",
+  "if-none-match",
+  "last-event-id",
+  "range",
+  "traceparent",
+]);
+
+/** None that sets anything for the relay's own origin, such as `set-cookie`. */
+const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
+  "accept-ranges",
+  "allow",
+  "cache-control",
+  "content-disposition",
+  "content-language",
+  "content-length",
+  "content-range",
+  "content-security-policy",
+  "content-type",
+  "etag",
+  "idempotent-replay",
+  "last-modified",
+  "retry-after",
+  "x-content-type-options",
+]);
+
+type Pairs = [name: string, value: string][];
+
+export function requestHeaders(headers: Iterable<readonly [string, string]>): Pairs {
+  return allowed(headers, REQUEST_HEADERS);
+}
+
+export function responseHeaders(headers: Iterable<readonly [string, string]>): Pairs {
+  return allowed(headers, RESPONSE_HEADERS);
+}
+
+function allowed(headers: Iterable<readonly [string, string]>, names: ReadonlySet<string>): Pairs {
+  return [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value])
+    .filter(([name]) => names.has(name));
+}

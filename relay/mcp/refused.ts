@@ -1,0 +1,68 @@
+/** How a tool refuses: a code, a sentence, and whether the message may have arrived. */
+
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { Problem } from "kit/problem.ts";
+import { Refused } from "../daemon.ts";
+import { isUnreachable } from "../tunnel/contract.ts";
+
+/** What a model should do next; of all else the sentence says enough. */
+const ADVICE: Readonly<Record<string, string>> = {
+  unknown_machine: "Call list_machines for the exact daemon_id.",
+  machine_offline: "Tell the user, who can start it on that machine with `mesh up`.",
+  unknown_peer: "Call list_agents for the exact peer_id. Display names are not accepted.",
+  peer_not_addressable: "It only sends. Choose another agent from list_agents.",
+  unknown_request:
+    "Only requests of this app connection can be read; one of an earlier connection cannot, nor " +
+    "one that its machine no longer keeps.",
+  daemon_too_old: "Ask the user to update the mesh on that machine, then try again.",
+};
+const MAYBE_DELIVERED =
+  "The message may have been delivered. list_requests shows outstanding asks only, so that absence " +
+  "there proves nothing. Do not send it again unless doing the task twice is harmless.";
+
+/** Codes that mean one thing to a daemon, and another to an app. */
+const CODES: Readonly<Record<string, string>> = {
+  unknown_ask: "unknown_request",
+  not_the_asker: "unknown_request",
+  peer_retired: "unknown_peer",
+  ambiguous_peer: "unknown_peer",
+};
+
+export interface Refusal {
+  readonly error: string;
+  readonly detail: string;
+  readonly may_have_been_delivered: boolean;
+}
+
+/** Undefined for a fault of ours, which is none of the caller's to read. */
+export function toRefusal(fault: unknown, says: boolean): Refusal | undefined {
+  if (fault instanceof Refused) {
+    const { code, detail, may_have_been_taken } = fault;
+    const error = CODES[code] ?? code;
+    // Whose a request is, and whether it ever was, is told alike.
+    if (error === "unknown_request") return toRefusal(new Problem(error, {}), says);
+    return { error, detail, may_have_been_delivered: says && may_have_been_taken };
+  }
+  if (!(fault instanceof Problem)) return undefined;
+  const { error, detail } = fault.toBody();
+  return { error, detail, may_have_been_delivered: says && mayHaveBeenTaken(fault) };
+}
+
+function mayHaveBeenTaken(fault: Problem): boolean {
+  if (isUnreachable(fault)) return fault.fields.may_have_been_delivered;
+  return fault.code === "bad_daemon_answer";
+}
+
+/** A tool error, which the model reads. */
+export function toToolError(refusal: Refusal): CallToolResult {
+  const { error, detail, may_have_been_delivered } = refusal;
+  const lines = [`${error}: ${detail}`];
+  const advice = ADVICE[error];
+  if (may_have_been_delivered) lines.push(MAYBE_DELIVERED);
+  if (advice !== undefined) lines.push(advice);
+  return {
+    isError: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: { ...refusal },
+  };
+}

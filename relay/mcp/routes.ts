@@ -1,0 +1,118 @@
+/** `/mcp`: Host and Origin, then the token, then the scope of the tool, then the answer. */
+
+import type { Contract } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
+import { rawRoute, type Route } from "kit/route.ts";
+import type { Address } from "../address.ts";
+import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
+import type { Mcp } from "./mcp.ts";
+
+/** Calls of one grant that are under way at once: each may wait for 20 s. */
+export const IN_FLIGHT_MAX = 256;
+const RETRY_SECONDS = 1;
+
+/** The tokens: OAuth's to know. A fault of its database throws, and nobody gets in. */
+export interface Tokens {
+  /** What a token stands for; undefined for one that is unknown, over or revoked. */
+  check(token: string): Bearer | undefined | Promise<Bearer | undefined>;
+}
+
+export interface McpDoor {
+  readonly address: Address;
+  /** The canonical origin: never a request's. */
+  readonly issuer: string;
+  readonly tokens: Tokens;
+  mcp(): Promise<Mcp>;
+}
+
+export function mcpRoutes(door: McpDoor): Route[] {
+  const inFlight = new Map<string, number>();
+  return [
+    guarded(postMcp, door, async (request, bearer) => {
+      using _call = begin(inFlight, bearer.grant_id);
+      const mcp = await door.mcp();
+      return await mcp.answer(request, bearer, (message) => {
+        const lacking = mcp.lacking(message, bearer.scope.split(" "));
+        return lacking.length === 0 ? undefined : insufficient(door.issuer, lacking);
+      });
+    }),
+    guarded(getMcp, door, refuseMethod),
+    guarded(deleteMcp, door, refuseMethod),
+  ];
+}
+
+function guarded(
+  contract: Contract,
+  { address, issuer, tokens }: McpDoor,
+  answer: (request: Request, bearer: Bearer) => Response | Promise<Response>,
+): Route {
+  return rawRoute(contract, async (request) => {
+    address.refuseRebound(request);
+    const token = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+    const bearer = token === undefined ? undefined : await tokens.check(token);
+    if (!bearer) return unauthorized(issuer, token !== undefined);
+    const response = await answer(request, bearer);
+    response.headers.set("cache-control", "no-store");
+    return response;
+  });
+}
+
+/** Counts a call of a grant, until it is disposed of. */
+function begin(inFlight: Map<string, number>, grant_id: string): Disposable {
+  const count = inFlight.get(grant_id) ?? 0;
+  if (count >= IN_FLIGHT_MAX) {
+    throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+  }
+  inFlight.set(grant_id, count + 1);
+  return {
+    [Symbol.dispose]() {
+      const left = (inFlight.get(grant_id) ?? 1) - 1;
+      if (left > 0) inFlight.set(grant_id, left);
+      else inFlight.delete(grant_id);
+    },
+  };
+}
+
+function refuseMethod({ method }: Request): never {
+  const { path, method: allow } = postMcp;
+  throw new Problem("method_not_allowed", { method, path, allow });
+}
+
+/** Both scopes: an app that asks for reading alone can never be allowed more by its user. */
+function unauthorized(issuer: string, refused: boolean): Response {
+  const error = refused ? "invalid_token" : undefined;
+  const detail = refused
+    ? "The access token is unknown, expired or revoked"
+    : "This endpoint needs an access token of this relay's OAuth";
+  return challenge(401, { issuer, error, scope: `${READ} ${WRITE}`, detail });
+}
+
+/** `agents:read` is required in every authorization, so that it is named with what is lacking. */
+function insufficient(issuer: string, lacking: readonly string[]): Response {
+  const scope = [READ, ...lacking.filter((one) => one !== READ)].join(" ");
+  const detail = `This tool needs the scope ${lacking.join(" ")}; reconnect the app to allow it`;
+  return challenge(403, { issuer, error: "insufficient_scope", scope, detail });
+}
+
+/** RFC 6750 and RFC 9728: what is wrong, and where to get what is right. */
+function challenge(
+  status: number,
+  { issuer, error, scope, detail }: {
+    issuer: string;
+    error: string | undefined;
+    scope: string;
+    detail: string;
+  },
+): Response {
+  const fields = {
+    ...(error !== undefined && { error, error_description: detail }),
+    scope,
+    resource_metadata: `${issuer}/.well-known/oauth-protected-resource/mcp`,
+  };
+  const said = Object.entries(fields).map(([name, value]) => `${name}="${value}"`).join(", ");
+  const body = { error: error ?? "unauthorized", detail, ...(error && { scope }) };
+  return Response.json(body, {
+    status,
+    headers: { "www-authenticate": `Bearer ${said}`, "cache-control": "no-store" },
+  });
+}

@@ -1,0 +1,69 @@
+/** What a remote tool is: data for a model, the scope it needs, and one verb. */
+
+import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
+import { invalidRequest } from "kit/problem.ts";
+import type { Machine } from "../tunnel/contract.ts";
+import type { READ, WRITE } from "./contract.ts";
+import type { Daemon } from "../daemon.ts";
+
+/** One call of a tool: what its grant can reach. */
+export interface Visit {
+  /** The machines that are connected now, under the grant's secret. */
+  machines(): readonly Machine[];
+  /** The daemon of exactly this id. */
+  daemon(daemon_id: string): Daemon;
+}
+
+/** What a verb says: a text for the model, and the same as data. */
+export interface Told<D> {
+  readonly text: string;
+  readonly data: D;
+}
+
+interface Spec<I extends z.ZodObject, O extends z.ZodObject> extends Listed<I, O> {
+  readonly scope: typeof READ | typeof WRITE;
+  run(given: z.output<I>, visit: Visit): Promise<Told<z.input<O>>>;
+}
+
+export interface Tool {
+  readonly listing: Listing;
+  readonly scope: typeof READ | typeof WRITE;
+  run(given: unknown, visit: Visit): Promise<CallToolResult>;
+}
+
+const REFUSAL = {
+  properties: {
+    error: { type: "string", description: "Only where the tool refuses: the code" },
+    detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
+    may_have_been_delivered: {
+      type: "boolean",
+      description: "Only where the tool refuses: the message may have arrived all the same",
+    },
+  },
+  required: ["error", "detail", "may_have_been_delivered"],
+};
+
+/** States a tool: its data is checked on the way in and on the way out. */
+export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
+  const { input, output, scope } = spec;
+  return {
+    listing: toListing(spec, REFUSAL),
+    scope,
+    async run(given, visit) {
+      const read = input.safeParse(given);
+      if (!read.success) throw invalidRequest(read.error);
+      const { text, data } = await spec.run(read.data, visit);
+      return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
+    },
+  };
+}
+
+const IDENT_LENGTH_MAX = 128;
+const ident = z.string().min(1).max(IDENT_LENGTH_MAX);
+export const daemon_id = ident.describe("The exact daemon_id, as list_machines shows it");
+export const peer_id = ident.describe(
+  "The exact peer_id, as list_agents shows it; display names are not accepted",
+);
+export const request_id = ident.describe("The request_id that ask_agent returned");

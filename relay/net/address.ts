@@ -1,0 +1,78 @@
+/** Internet addresses as numbers: read strictly, compared by prefix. */
+
+/** An address of 32 or 128 bits. What is mapped into IPv6 is the IPv4 address it stands for. */
+export interface Address {
+  readonly bits: 32 | 128;
+  readonly value: bigint;
+}
+
+/** All addresses that share their first `length` bits. */
+export interface Range {
+  readonly base: Address;
+  readonly length: number;
+}
+
+const MAPPED = 0xffffn;
+const GROUPS = 8;
+const BYTE = /^(?:0|[1-9]\d{0,2})$/;
+const GROUP = /^[0-9a-f]{1,4}$/i;
+
+/** The address that a text is, and undefined for any other text: a port, a zone, a blank. */
+export function addressOf(text: string): Address | undefined {
+  const plain = ipv4Of(text);
+  if (plain !== undefined) return { bits: 32, value: plain };
+  const value = ipv6Of(text);
+  if (value === undefined) return undefined;
+  return value >> 32n === MAPPED ? { bits: 32, value: value & 0xffff_ffffn } : { bits: 128, value };
+}
+
+/** `192.0.2.0/24`; for tables of ours, so that a mistake is a fault. */
+export function rangeOf(text: string): Range {
+  const [start = "", length = ""] = text.split("/");
+  const base = addressOf(start);
+  if (!base || !/^\d+$/.test(length) || Number(length) > base.bits) {
+    throw new Error(`Cannot read the range "${text}"`);
+  }
+  return { base, length: Number(length) };
+}
+
+export function isWithin(address: Address, { base, length }: Range): boolean {
+  const rest = BigInt(base.bits - length);
+  return address.bits === base.bits && address.value >> rest === base.value >> rest;
+}
+
+export function isSame(one: Address, other: Address): boolean {
+  return one.bits === other.bits && one.value === other.value;
+}
+
+function ipv4Of(text: string): bigint | undefined {
+  const parts = text.split(".");
+  if (parts.length !== 4 || !parts.every((part) => BYTE.test(part) && Number(part) < 256)) {
+    return undefined;
+  }
+  return parts.reduce((value, part) => value << 8n | BigInt(part), 0n);
+}
+
+/** At most one `::`, which stands for one group at least; the last two groups may be an IPv4. */
+function ipv6Of(text: string): bigint | undefined {
+  const halves = text.split("::");
+  if (halves.length > 2) return undefined;
+  const [head, tail] = halves.map(groupsOf);
+  if (!head || (halves.length === 2 && !tail)) return undefined;
+  const lacking = GROUPS - head.length - (tail?.length ?? 0);
+  if (tail ? lacking < 1 : lacking !== 0) return undefined;
+  // Digits with dots end an address: `1.2.3.4::` is none.
+  if (tail && halves[0]?.includes(".")) return undefined;
+  const groups = [...head, ...Array<bigint>(lacking).fill(0n), ...tail ?? []];
+  return groups.reduce((value, group) => value << 16n | group, 0n);
+}
+
+function groupsOf(half: string): bigint[] | undefined {
+  if (half === "") return [];
+  const words = half.split(":");
+  const last = ipv4Of(words.at(-1) ?? "");
+  const plain = last === undefined ? words : words.slice(0, -1);
+  if (!plain.every((word) => GROUP.test(word))) return undefined;
+  const groups = plain.map((word) => BigInt(`0x${word}`));
+  return last === undefined ? groups : [...groups, last >> 16n, last & 0xffffn];
+}

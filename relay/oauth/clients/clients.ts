@@ -1,0 +1,132 @@
+/** The clients desk: public clients register themselves; those that nobody uses are forgotten. */
+
+import { z } from "zod";
+import type { Clock, Ids } from "kit/clock.ts";
+import type { Database } from "kit/sqlite.ts";
+import { tryJson } from "kit/text.ts";
+import type { Client, Registration } from "../contract.ts";
+import { clientMachine } from "../machine.ts";
+import { Refusal } from "../refusals.ts";
+import { mistakeOf, REDIRECT_BYTES_MAX } from "./redirects.ts";
+import * as rows from "./store.ts";
+
+export const UNUSED_CLIENTS_MAX = 4096;
+export const UNUSED_MS = 24 * 3_600_000;
+/** From the latest token exchange. */
+export const USED_MS = 90 * 24 * 3_600_000;
+/** What a write clears away at most, so that it stays short. */
+const EXPIRED_ROWS_MAX = 500;
+const NAME_CHARACTERS_MAX = 80;
+const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;
+
+const GRANT_TYPES = ["authorization_code", "refresh_token"];
+const RESPONSE_TYPES = ["code"];
+
+/** What is not named here is ignored, as RFC 7591 wants it; nothing of it is ever fetched. */
+const Metadata = z.object({
+  redirect_uris: z.array(z.string()).min(1),
+  client_name: z.string().nullish(),
+  token_endpoint_auth_method: z.literal("none").nullish(),
+  grant_types: z.array(z.string()).nullish(),
+  response_types: z.array(z.string()).nullish(),
+});
+
+export interface ClientsNeeds {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export class Clients {
+  readonly #needs: ClientsNeeds;
+
+  constructor(needs: ClientsNeeds) {
+    this.#needs = needs;
+  }
+
+  /** Registers a public client from the JSON of RFC 7591. */
+  register(json: string): Registration {
+    const { db, clock, ids } = this.#needs;
+    const metadata = metadataOf(json);
+    const now = clock.now();
+    const client: Client = {
+      client_id: `mc_${ids.secret(16)}`,
+      client_name: metadata.client_name ? shownName(metadata.client_name) : null,
+      redirect_uris: metadata.redirect_uris,
+      state: "unused",
+      registered_at: now,
+      expires_at: now + UNUSED_MS,
+    };
+    db.transactNow(() => {
+      rows.expire(db, now, EXPIRED_ROWS_MAX);
+      rows.evict(db, UNUSED_CLIENTS_MAX - 1);
+      rows.insert(db, client);
+    });
+    const { client_id, client_name, redirect_uris } = client;
+    return {
+      client_id,
+      client_id_issued_at: Math.floor(now / 1000),
+      ...(client_name && { client_name }),
+      redirect_uris,
+      grant_types: GRANT_TYPES,
+      response_types: RESPONSE_TYPES,
+      token_endpoint_auth_method: "none",
+    };
+  }
+
+  mustGet(client_id: string): Client {
+    const { db, clock } = this.#needs;
+    const found = CLIENT_ID.test(client_id) && rows.get(db, client_id, clock.now());
+    if (!found) throw new Refusal("unknown_client");
+    return found;
+  }
+
+  /** In the transaction of an exchange: the client stays 90 days from now. */
+  exchanged(client: Client): void {
+    const { db, clock } = this.#needs;
+    const state = clientMachine.step(client.state, "exchanged");
+    rows.step(db, { ...client, state, expires_at: clock.now() + USED_MS });
+    rows.expire(db, clock.now(), EXPIRED_ROWS_MAX);
+  }
+}
+
+function metadataOf(json: string): z.output<typeof Metadata> {
+  const read = Metadata.safeParse(tryJson(json));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const path = issue?.path.join(".");
+    const of_redirects = path?.startsWith("redirect_uris") ?? false;
+    throw new Refusal(
+      of_redirects ? "bad_redirects" : "bad_metadata",
+      path ? `${path}: ${issue?.message}` : "the body is no JSON object",
+    );
+  }
+  const { redirect_uris, grant_types, response_types } = read.data;
+  refuseRedirects(redirect_uris);
+  // What else a client can do is narrowed to what we do (RFC 7591 3.2.1), if we do what it needs.
+  if (grant_types && !grant_types.includes("authorization_code")) {
+    throw new Refusal("bad_metadata", "grant_types lacks authorization_code");
+  }
+  if (response_types && !response_types.includes("code")) {
+    throw new Refusal("bad_metadata", "response_types lacks code");
+  }
+  return read.data;
+}
+
+function refuseRedirects(redirect_uris: readonly string[]): void {
+  const bytes = new TextEncoder().encode(redirect_uris.join("")).length;
+  if (bytes > REDIRECT_BYTES_MAX) {
+    throw new Refusal("bad_redirects", `more than ${REDIRECT_BYTES_MAX} bytes in all`);
+  }
+  for (const uri of redirect_uris) {
+    const mistake = mistakeOf(uri);
+    if (mistake) throw new Refusal("bad_redirects", `${uri}: ${mistake}`);
+  }
+}
+
+/** A name is what a stranger claims: without signs that steer, hide or turn the text around. */
+function shownName(name: string): string | null {
+  const plain = name.toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ");
+  const short = [...plain.replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX).join("");
+  return short || null;
+}

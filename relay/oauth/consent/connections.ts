@@ -1,0 +1,55 @@
+/** `/oauth/connections`: which apps hold a grant of the secret that is signed in, and their end. */
+
+import type { Log } from "kit/log.ts";
+import { seeOther } from "../../page.ts";
+import { formOf, mustGet } from "../forms.ts";
+import type { Grants } from "../grants/grants.ts";
+import { Refusal, refusalOf } from "../refusals.ts";
+import type { Session, Sessions } from "./consent.ts";
+import { connectionsPage, refusalPage, signInPage } from "./pages.ts";
+
+export interface ConnectionsNeeds {
+  readonly grants: Grants;
+  readonly sessions: Sessions;
+  readonly log: Log;
+}
+
+export class Connections {
+  readonly #needs: ConnectionsNeeds;
+
+  constructor(needs: ConnectionsNeeds) {
+    this.#needs = needs;
+  }
+
+  async list(request: Request): Promise<Response> {
+    return await this.#onPage(
+      request,
+      ({ namespace, form_token }) =>
+        connectionsPage(this.#needs.grants.connections(namespace), form_token),
+    );
+  }
+
+  /** Only a form of a page that this session was shown ends a grant. */
+  async end(request: Request): Promise<Response> {
+    const { grants, sessions } = this.#needs;
+    return await this.#onPage(request, async ({ namespace }) => {
+      const params = await formOf(request);
+      sessions.refuseForged(request, mustGet(params, "form_token"));
+      grants.disconnect(namespace, mustGet(params, "grant_id"));
+      return seeOther("/oauth/connections");
+    });
+  }
+
+  async #onPage(
+    request: Request,
+    work: (session: Session) => Response | Promise<Response>,
+  ): Promise<Response> {
+    const { sessions, log } = this.#needs;
+    try {
+      const session = sessions.of(request);
+      return session ? await work(session) : signInPage(new Refusal("signed_out"));
+    } catch (fault) {
+      return refusalPage(refusalOf(fault, log));
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/** The consent form: sealed, bound to one browser, good for ten minutes, and stored nowhere. */
+
+import { EncryptJWT, jwtDecrypt } from "jose";
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Clock, Ids } from "kit/clock.ts";
+import type { Address } from "../../address.ts";
+import { digestOf } from "../../secrets.ts";
+import { Scope } from "../contract.ts";
+import { cookieOf } from "../forms.ts";
+import { Refusal } from "../refusals.ts";
+
+export const FORM_MS = 10 * 60_000;
+
+const Sealed = z.object({
+  form_id: z.string(),
+  /** Which browser it was shown in: the digest of its cookie. */
+  browser: z.string(),
+  expires_at: z.number(),
+  client_id: z.string(),
+  redirect_uri: z.string(),
+  state: z.string().optional(),
+  scope: Scope,
+  code_challenge: z.string(),
+});
+export type Form = z.output<typeof Sealed>;
+/** What a request says; the rest is added when it is sealed. */
+export type Asking = Omit<Form, "form_id" | "browser" | "expires_at">;
+
+const HEADER = { alg: "dir", enc: "A256GCM" } as const;
+
+/** Its key lives as long as the process: a restart forgets open forms, and nothing else. */
+export class Seal {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #key: Uint8Array;
+
+  constructor(clock: Clock, ids: Ids) {
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#key = createHash("sha256").update(ids.secret(32)).digest();
+  }
+
+  close(asking: Asking, browser: string): Promise<string> {
+    const form: Form = {
+      ...asking,
+      form_id: this.#ids.secret(16),
+      browser: digestOf(browser),
+      expires_at: this.#clock.now() + FORM_MS,
+    };
+    return new EncryptJWT({ form }).setProtectedHeader(HEADER).encrypt(this.#key);
+  }
+
+  /** The form that this very browser was shown, while it is fresh. */
+  async open(sealed: string, browser: string | undefined): Promise<Form> {
+    const form = await this.#decrypt(sealed);
+    const mine = browser !== undefined && form.browser === digestOf(browser);
+    if (!mine || form.expires_at <= this.#clock.now()) throw new Refusal("lost_form");
+    return form;
+  }
+
+  async #decrypt(sealed: string): Promise<Form> {
+    try {
+      const { payload } = await jwtDecrypt(sealed, this.#key, {
+        contentEncryptionAlgorithms: [HEADER.enc],
+        keyManagementAlgorithms: [HEADER.alg],
+      });
+      return Sealed.parse(payload["form"]);
+    } catch {
+      // Whatever it is, it is no form that this process has sealed.
+      throw new Refusal("lost_form");
+    }
+  }
+}
+
+const COOKIE = /^[A-Za-z0-9_-]{43}$/;
+
+/** A browser's cookie: it says which browser, and nothing about who. */
+export class BrowserCookie {
+  readonly #ids: Ids;
+  readonly #address: Address;
+
+  constructor(ids: Ids, address: Address) {
+    this.#ids = ids;
+    this.#address = address;
+  }
+
+  of(request: Request): string | undefined {
+    const value = cookieOf(request, this.#nameFor(request));
+    return value !== undefined && COOKIE.test(value) ? value : undefined;
+  }
+
+  /** The browser of a request, known or new, and the header that keeps it known. */
+  keep(request: Request): { browser: string; headers: Record<string, string> } {
+    const browser = this.of(request) ?? this.#ids.secret(32);
+    const secure = this.#address.isSecure(request) ? "; Secure" : "";
+    const cookie = `${this.#nameFor(request)}=${browser}; Path=/; Max-Age=${FORM_MS / 1000}; ` +
+      `HttpOnly; SameSite=Lax${secure}`;
+    return { browser, headers: { "set-cookie": cookie } };
+  }
+
+  /** `__Host-`: no other host and no plain http can set it. */
+  #nameFor(request: Request): string {
+    return this.#address.isSecure(request) ? "__Host-mesh-consent" : "mesh-consent";
+  }
+}

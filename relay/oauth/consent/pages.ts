@@ -1,0 +1,113 @@
+/** The pages of consent and of connections, as markup. */
+
+import { WRITE } from "../../mcp/contract.ts";
+import { html, type Markup, page } from "../../page.ts";
+import type { Client, Scope } from "../contract.ts";
+import type { Connection } from "../grants/store.ts";
+import type { Refusal } from "../refusals.ts";
+
+export interface ConsentPage {
+  readonly client: Client;
+  readonly redirect_uri: string;
+  readonly scope: Scope;
+  readonly sealed: string;
+  readonly signed_in: boolean;
+  /** Why what was sent before was refused. */
+  readonly refusal?: Refusal;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function consentPage(consent: ConsentPage): Response {
+  const { client, redirect_uri, scope, sealed, signed_in, refusal, headers } = consent;
+  const body = html`<h1>Connect an app</h1>
+${refusal && html`<p class="bad" role="alert">${refusal.description}.</p>`}
+<p>An app that calls itself <strong>${client.client_name ?? "nothing"}</strong> wants to reach your
+agents. Nobody has checked its name. You will be sent back to <strong>${
+    placeOf(redirect_uri)
+  }</strong>.</p>
+<p>For 30 days at most, and until you revoke it, it could, on every machine that shares the relay
+secret:</p>
+<ul>${rightsOf(scope)}</ul>
+<p>It never learns the secret itself. If you did not just connect an app, deny.</p>
+<form method="post" action="/oauth/authorize">
+<input type="hidden" name="request" value="${sealed}">
+${signed_in ? html`<p>You are signed in to the relay in this browser.</p>` : SECRET_FIELD}
+<button type="submit" name="decision" value="allow">Allow</button>
+<button type="submit" name="decision" value="deny" class="quiet" formnovalidate>Deny</button>
+</form>`;
+  const status = refusal?.status ?? 200;
+  return page({ title: "Connect an app", status, headers: { ...headers, ...OPENER } }, body);
+}
+
+/** An app may have opened this page in a window of its own, and waits there for its callback. */
+const OPENER = { "cross-origin-opener-policy": "unsafe-none" };
+
+const SECRET_FIELD = html`
+  <label for="relay_secret">Relay secret, as your daemon has it</label>
+  <input type="password" id="relay_secret" name="relay_secret" required
+    autocomplete="current-password"
+    placeholder="mesh_sk_…">
+`;
+
+function rightsOf(scope: Scope): Markup[] {
+  const reads = html`<li>see machines and agents, and read the replies to its own requests</li>`;
+  const writes = html`<li>ask agents to work, and send them messages</li>`;
+  return scope.includes(WRITE) ? [reads, writes] : [reads];
+}
+
+/** A program on this very computer, or the host that the person should recognize. */
+function placeOf(redirect_uri: string): string {
+  const { protocol, host } = new URL(redirect_uri);
+  return protocol === "http:" ? `a program on this computer (${host})` : host;
+}
+
+/** A refusal that may not be sent on to the app. */
+export function refusalPage(refusal: Refusal): Response {
+  const { description, error } = refusal;
+  const body = html`<h1>This cannot go on</h1>
+<p class="bad" role="alert">${description}.</p>
+<p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>`;
+  // A browser would answer a 401 with a dialog of its own.
+  const status = refusal.status === 401 ? 400 : refusal.status;
+  return page({ title: "This cannot go on", status, headers: OPENER }, body);
+}
+
+export function signInPage(refusal: Refusal): Response {
+  const body = html`<h1>Connected apps</h1>
+<p class="bad" role="alert">${refusal.description}.</p>
+<p><a href="/">Sign in with your relay secret</a>, then come back to this page.</p>`;
+  return page({ title: "Connected apps", status: refusal.status }, body);
+}
+
+export function connectionsPage(connections: readonly Connection[], form_token: string): Response {
+  const none = html`<p>No app is connected. One appears here once you have allowed it.</p>`;
+  const some =
+    html`<p>These apps may reach the machines that share your relay secret. Revoking rejects
+what an app sends from now on; what an agent was already given goes on.</p>
+<ul class="cards">
+${connections.map((connection) => cardOf(connection, form_token))}
+</ul>`;
+  const body = html`<h1>Connected apps</h1>
+${connections.length === 0 ? none : some}
+<p><a href="/dashboard">Machines</a></p>`;
+  return page({ title: "Connected apps" }, body);
+}
+
+function cardOf(connection: Connection, form_token: string): Markup {
+  const { grant_id, client_name, client_id, scope, granted_at, exchanged_at, expires_at } =
+    connection;
+  const name = client_name ?? client_id;
+  return html`<li><strong>${name}</strong> may ${scope.includes(WRITE) ? "read and send" : "read"}
+<dl><dt>Allowed</dt><dd>${timeOf(granted_at)}</dd>
+<dt>Last renewed</dt><dd>${timeOf(exchanged_at ?? granted_at)}</dd>
+<dt>Ends</dt><dd>${timeOf(expires_at)}</dd></dl>
+<form method="post" action="/oauth/connections">
+<input type="hidden" name="form_token" value="${form_token}">
+<button class="quiet" name="grant_id" value="${grant_id}" aria-label="Revoke ${name}">Revoke</button>
+</form></li>`;
+}
+
+function timeOf(at: number): Markup {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`;
+}

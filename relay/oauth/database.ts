@@ -1,0 +1,75 @@
+/** The OAuth database as a file: private, bound to one issuer, and held by one process for life. */
+
+import { dirname } from "node:path";
+import { z } from "zod";
+import type { Log } from "kit/log.ts";
+import { Database } from "kit/sqlite.ts";
+import { relayMigrations } from "../migrations.ts";
+
+/** The database with its lock: both end together. */
+export interface Held extends Disposable {
+  readonly db: Database;
+}
+
+/** Opens the file for this process alone, or says in one sentence why that cannot be. */
+export function holdDatabase(path: string, issuer: string, log: Log): Held {
+  try {
+    return hold(path, issuer, log);
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    if (why.startsWith("Cannot open")) throw fault;
+    throw new Error(`Cannot open ${path}: ${why}; RELAY_OAUTH_DB names another file`);
+  }
+}
+
+function hold(path: string, issuer: string, log: Log): Held {
+  Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
+  // What SQLite puts beside it is as private. However it is called, one file has one lock.
+  const real = Deno.realPathSync(path);
+  Deno.chmodSync(real, 0o600);
+  const lock = Deno.openSync(`${real}.lock`, { create: true, write: true, mode: 0o600 });
+  try {
+    if (!lock.tryLockSync(true)) {
+      throw new Error(
+        `Cannot open ${path}: another relay holds it; one replica only while OAuth is on`,
+      );
+    }
+    const db = openDatabase(real, issuer, log);
+    return {
+      db,
+      [Symbol.dispose]() {
+        db[Symbol.dispose]();
+        lock.close();
+      },
+    };
+  } catch (fault) {
+    lock.close();
+    throw fault;
+  }
+}
+
+const Issuer = z.object({ issuer: z.string() });
+
+/** The database, which belongs to the first issuer that it is opened for. */
+export function openDatabase(path: string, issuer: string, log: Log): Database {
+  const db = new Database(path, relayMigrations, log);
+  try {
+    const bound = db.get(Issuer, `select issuer from oauth_issuer`)?.issuer;
+    if (bound !== undefined && bound !== issuer) {
+      throw new Error(
+        `Cannot open ${path}: it belongs to the issuer ${bound}, and RELAY_OAUTH_ISSUER is ` +
+          `${issuer}; name a new file in RELAY_OAUTH_DB, and let every app connect again`,
+      );
+    }
+    if (bound === undefined) {
+      db.transactNow(() =>
+        db.run(`insert into oauth_issuer (one, issuer) values (1, :issuer)`, { issuer })
+      );
+    }
+    return db;
+  } catch (fault) {
+    db[Symbol.dispose]();
+    throw fault;
+  }
+}

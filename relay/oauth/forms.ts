@@ -1,0 +1,66 @@
+/** Reads what comes over the wire: parameters, bodies and cookies, strictly and within bounds. */
+
+import { Refusal } from "./refusals.ts";
+
+/** Four KiB of redirect URIs, and room for the rest. */
+export const BODY_BYTES_MAX = 32_768;
+const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/** What is empty counts as left out, and what comes twice counts for nothing (RFC 6749 3.1). */
+export interface Params {
+  get(name: string): string | undefined;
+  /** The names that came more than once. */
+  readonly repeated: readonly string[];
+}
+
+export function paramsOf(search: URLSearchParams): Params {
+  const values = new Map<string, string>(), repeated = new Set<string>();
+  for (const [name, value] of search) {
+    if (values.has(name)) repeated.add(name);
+    values.set(name, value);
+  }
+  return {
+    get: (name) => repeated.has(name) ? undefined : values.get(name) || undefined,
+    repeated: [...repeated],
+  };
+}
+
+/** The parameters of a form, none of them twice and none in the address. */
+export async function formOf(request: Request): Promise<Params> {
+  if (new URL(request.url).search !== "") throw new Refusal("in_query");
+  if (!FORM.test(request.headers.get("content-type") ?? "")) throw new Refusal("wrong_media");
+  const params = paramsOf(new URLSearchParams(await bodyOf(request)));
+  if (params.repeated.length > 0) throw new Refusal("repeated", params.repeated.join(", "));
+  return params;
+}
+
+export function mustGet(params: Params, name: string): string {
+  const value = params.get(name);
+  if (value === undefined) throw new Refusal("missing", name);
+  return value;
+}
+
+/** The body as text, or a refusal before more than the bound is held. */
+export async function bodyOf(request: Request): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "", bytes = 0;
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > BODY_BYTES_MAX) throw new Refusal("too_large", String(BODY_BYTES_MAX));
+    text += decoded(decoder, chunk);
+  }
+  return text + decoded(decoder);
+}
+
+function decoded(decoder: TextDecoder, chunk?: Uint8Array<ArrayBuffer>): string {
+  try {
+    return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode();
+  } catch {
+    throw new Refusal("not_text");
+  }
+}
+
+export function cookieOf(request: Request, name: string): string | undefined {
+  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+}

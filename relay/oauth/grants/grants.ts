@@ -1,0 +1,227 @@
+/** The grants desk: consent becomes a code, a code tokens, a refresh token the next ones. */
+
+import { createHash } from "node:crypto";
+import type { Clock, Ids } from "kit/clock.ts";
+import type { Database } from "kit/sqlite.ts";
+import type { Bearer } from "../../mcp/contract.ts";
+import { digestOf } from "../../secrets.ts";
+import type { Client, Credentials, Scope } from "../contract.ts";
+import { codeMachine, type GrantEvent, grantMachine, refreshMachine } from "../machine.ts";
+import { Refusal, type RefusalCode } from "../refusals.ts";
+import { narrowed } from "../scopes.ts";
+import * as rows from "./store.ts";
+import { sweep } from "./sweep.ts";
+
+export const CODE_MS = 60_000;
+export const ACCESS_MS = 15 * 60_000;
+/** Absolute, from the consent on. */
+export const GRANT_MS = 30 * 24 * 3_600_000;
+/** How many a page lists. */
+const CONNECTIONS_MAX = 200;
+
+/** What a person allowed. */
+export interface Consent {
+  readonly client_id: string;
+  readonly namespace: string;
+  readonly scope: Scope;
+  readonly redirect_uri: string;
+  readonly code_challenge: string;
+  /** The form, which allows one grant and no second one. */
+  readonly form_id: string;
+  readonly form_expires_at: number;
+}
+
+/** How a client redeems its code. */
+export interface Redemption {
+  readonly code: string;
+  readonly code_verifier: string;
+  /** Where the client names it again, it has to be the same. */
+  readonly redirect_uri: string | undefined;
+}
+
+export interface GrantsNeeds {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** In the transaction of an exchange: the client stays. */
+  readonly exchanged: (client: Client) => void;
+}
+
+export class Grants {
+  readonly #needs: GrantsNeeds;
+
+  constructor(needs: GrantsNeeds) {
+    this.#needs = needs;
+  }
+
+  /** A grant that waits for its code to be exchanged; the code. */
+  approve(consent: Consent): string {
+    const { db, clock, ids } = this.#needs;
+    const now = clock.now();
+    const code = `mesh_ac_${ids.secret(32)}`, grant_id = `mg_${ids.secret(16)}`;
+    const { client_id, namespace, scope, redirect_uri, code_challenge, form_id } = consent;
+    db.transactNow(() => {
+      sweep(db, now);
+      if (rows.isSpent(db, form_id)) throw new Refusal("lost_form");
+      rows.spendForm(db, form_id, consent.form_expires_at);
+      rows.insertGrant(db, {
+        ...{ grant_id, client_id, namespace, scope, asker: this.#freshAsker() },
+        ...{ state: "inactive", granted_at: now, exchanged_at: null, expires_at: now + CODE_MS },
+      });
+      rows.insertCode(db, {
+        ...{ code_hash: digestOf(code), grant_id, redirect_uri, code_challenge },
+        ...{ state: "issued", expires_at: now + CODE_MS },
+      });
+    });
+    return code;
+  }
+
+  /** Tokens for a code, once. A second time, whatever was issued for it is revoked. */
+  exchange(client: Client, { code, code_verifier, redirect_uri }: Redemption): Credentials {
+    const { db, clock } = this.#needs;
+    const now = clock.now(), code_hash = digestOf(code);
+    return this.#issue(client, "exchanged", () => {
+      sweep(db, now);
+      const found = rows.code(db, code_hash);
+      const grant = found && rows.grant(db, found.grant_id);
+      if (!grant || found.expires_at <= now && found.state === "issued") return "wrong_code";
+      if (!codeMachine.takes(found.state, "exchanged")) {
+        rows.stepCode(db, { ...found, state: codeMachine.step(found.state, "replayed") });
+        this.#end(grant, "replayed");
+        return "replayed_code";
+      }
+      if (grant.client_id !== client.client_id) return "wrong_code";
+      if (redirect_uri !== undefined && redirect_uri !== found.redirect_uri) {
+        return "wrong_code_redirect";
+      }
+      if (!isVerifier(code_verifier, found.code_challenge)) return "wrong_verifier";
+      rows.stepCode(db, { ...found, state: codeMachine.step(found.state, "exchanged") });
+      return { ...grant, expires_at: grant.granted_at + GRANT_MS };
+    });
+  }
+
+  /**
+   * The next tokens for a refresh token, in one transaction that finds, consumes and replaces it.
+   * One that was consumed before ends its grant, and with it all its tokens (specification 5).
+   */
+  refresh(client: Client, token: string, wanted: string | undefined): Credentials {
+    const { db, clock } = this.#needs;
+    const now = clock.now(), token_hash = digestOf(token);
+    return this.#issue(client, "refreshed", () => {
+      sweep(db, now);
+      const found = rows.refreshToken(db, token_hash);
+      const grant = found && rows.grant(db, found.grant_id);
+      if (!grant) return "wrong_refresh";
+      if (!refreshMachine.takes(found.state, "rotated")) {
+        rows.stepRefreshToken(db, {
+          ...found,
+          state: refreshMachine.step(found.state, "replayed"),
+        });
+        this.#end(grant, "replayed");
+        return "replayed_refresh";
+      }
+      const is_live = grant.state === "active" && grant.expires_at > now;
+      if (!is_live || grant.client_id !== client.client_id) return "wrong_refresh";
+      const scope = narrowed(grant.scope, wanted);
+      if (!scope) return "wider_scope";
+      rows.stepRefreshToken(db, { ...found, state: refreshMachine.step(found.state, "rotated") });
+      return { ...grant, scope };
+    });
+  }
+
+  /** A refresh token ends its grant, an access token only itself; a stranger's token nothing. */
+  revoke(client_id: string, token: string): void {
+    const { db, clock } = this.#needs;
+    const token_hash = digestOf(token);
+    db.transactNow(() => {
+      sweep(db, clock.now());
+      const refresh = rows.refreshToken(db, token_hash);
+      const found = refresh ?? rows.accessToken(db, token_hash);
+      const grant = found && rows.grant(db, found.grant_id);
+      if (grant?.client_id !== client_id) return;
+      if (refresh) this.#end(grant, "revoked");
+      else rows.removeAccessToken(db, token_hash);
+    });
+  }
+
+  /** The person ends a grant of its own namespace; another's is as good as none. */
+  disconnect(namespace: string, grant_id: string): void {
+    const { db, clock } = this.#needs;
+    db.transactNow(() => {
+      sweep(db, clock.now());
+      const grant = rows.grant(db, grant_id);
+      if (grant?.namespace === namespace && grantMachine.takes(grant.state, "revoked")) {
+        this.#end(grant, "revoked");
+      }
+    });
+  }
+
+  /** What an access token stands for now; undefined when that is nothing. Writes nothing. */
+  bearerOf(token: string): Bearer | undefined {
+    const { db, clock } = this.#needs;
+    return rows.bearer(db, digestOf(token), clock.now());
+  }
+
+  connections(namespace: string): rows.Connection[] {
+    const { db, clock } = this.#needs;
+    return rows.connections(db, { namespace, now: clock.now(), most: CONNECTIONS_MAX });
+  }
+
+  /** Whether this namespace was proved before; the first time, a daemon of it has to be online. */
+  isKnown(namespace: string): boolean {
+    return rows.isKnown(this.#needs.db, namespace);
+  }
+
+  /**
+   * One transaction: `decide` says which grant goes on, or why none does; what it has written is
+   * kept in both cases. The credentials leave only once all of it is on the disk.
+   */
+  #issue(
+    client: Client,
+    on: GrantEvent & ("exchanged" | "refreshed"),
+    decide: () => rows.Grant | RefusalCode,
+  ): Credentials {
+    const { db, clock, ids } = this.#needs;
+    const access_token = `mesh_at_${ids.secret(32)}`, refresh_token = `mesh_rt_${ids.secret(32)}`;
+    const now = clock.now();
+    const issued = db.transactNow(() => {
+      const decided = decide();
+      if (typeof decided === "string") return decided;
+      const state = grantMachine.step(decided.state, on);
+      const grant: rows.Grant = { ...decided, state, exchanged_at: now };
+      const { grant_id } = grant;
+      const expires_at = Math.min(now + ACCESS_MS, grant.expires_at);
+      rows.stepGrant(db, grant);
+      const token_hash = digestOf(refresh_token);
+      rows.insertRefreshToken(db, { token_hash, grant_id, state: "current" });
+      rows.insertAccessToken(db, { token_hash: digestOf(access_token), grant_id, expires_at });
+      this.#needs.exchanged(client);
+      return { expires_at, scope: grant.scope };
+    });
+    if (typeof issued === "string") throw new Refusal(issued);
+    const { expires_at, scope } = issued;
+    const expires_in = Math.floor((expires_at - now) / 1000);
+    return { access_token, token_type: "Bearer", expires_in, refresh_token, scope };
+  }
+
+  #end(grant: rows.Grant, on: "revoked" | "replayed"): void {
+    rows.stepGrant(this.#needs.db, { ...grant, state: grantMachine.step(grant.state, on) });
+  }
+
+  /** Drawn again should it be taken: two grants must never read each other's replies. */
+  #freshAsker(): string {
+    const { db, ids } = this.#needs;
+    for (;;) {
+      const asker = ids.next("mcp");
+      if (!rows.isAsker(db, asker)) return asker;
+    }
+  }
+}
+
+const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
+
+/** PKCE, S256: the digest is public, so that it may be compared as it comes (RFC 7636 4.6). */
+function isVerifier(code_verifier: string, code_challenge: string): boolean {
+  if (!VERIFIER.test(code_verifier)) return false;
+  return createHash("sha256").update(code_verifier).digest("base64url") === code_challenge;
+}

@@ -1,0 +1,220 @@
+/** SQL for grants, codes and tokens. Each function is one statement; no decision is taken here. */
+
+import { z } from "zod";
+import { Instant } from "kit/contract.ts";
+import { type Database, rowOf } from "kit/sqlite.ts";
+import { Bearer } from "../../mcp/contract.ts";
+import { Scope } from "../contract.ts";
+import { codeMachine, grantMachine, refreshMachine } from "../machine.ts";
+
+const Grant = z.object({
+  grant_id: z.string(),
+  client_id: z.string(),
+  namespace: z.string(),
+  asker: z.string(),
+  scope: Scope,
+  state: z.enum(grantMachine.states),
+  granted_at: Instant,
+  exchanged_at: Instant.nullable(),
+  expires_at: Instant,
+});
+export type Grant = z.output<typeof Grant>;
+const GrantRow = rowOf(Grant);
+
+const Code = z.object({
+  code_hash: z.string(),
+  grant_id: z.string(),
+  redirect_uri: z.string(),
+  code_challenge: z.string(),
+  state: z.enum(codeMachine.states),
+  expires_at: Instant,
+});
+export type Code = z.output<typeof Code>;
+const CodeRow = rowOf(Code);
+
+const RefreshToken = z.object({
+  token_hash: z.string(),
+  grant_id: z.string(),
+  state: z.enum(refreshMachine.states),
+});
+export type RefreshToken = z.output<typeof RefreshToken>;
+const RefreshRow = rowOf(RefreshToken);
+
+const AccessToken = z.object({
+  token_hash: z.string(),
+  grant_id: z.string(),
+  expires_at: Instant,
+});
+export type AccessToken = z.output<typeof AccessToken>;
+const AccessRow = rowOf(AccessToken);
+
+const BearerRow = rowOf(Bearer);
+
+const ConnectionRow = rowOf(Grant.extend({ client_name: z.string().nullable() }));
+export type Connection = z.output<typeof ConnectionRow>;
+
+const One = z.object({ one: z.literal(1) });
+
+/** The check of an access token: two searches by primary key, and nothing is written. */
+export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
+  from oauth_access_tokens t join oauth_grants g on g.grant_id = t.grant_id
+  where t.token_hash = :token_hash and t.expires_at > :now
+    and g.state = 'active' and g.expires_at > :now`;
+
+export function bearer(db: Database, token_hash: string, now: number): Bearer | undefined {
+  return db.get(BearerRow, BEARER, { token_hash, now });
+}
+
+export function grant(db: Database, grant_id: string): Grant | undefined {
+  return db.get(GrantRow, `select * from oauth_grants where grant_id = :grant_id`, { grant_id });
+}
+
+export function isAsker(db: Database, asker: string): boolean {
+  return db.get(One, `select 1 as one from oauth_grants where asker = :asker`, { asker }) !==
+    undefined;
+}
+
+/** Whether a grant of this namespace was ever exchanged, as far as is remembered. */
+export function isKnown(db: Database, namespace: string): boolean {
+  return db.get(
+    One,
+    `select 1 as one from oauth_grants
+     where namespace = :namespace and exchanged_at is not null limit 1`,
+    { namespace },
+  ) !== undefined;
+}
+
+export function connections(
+  db: Database,
+  { namespace, now, most }: { namespace: string; now: number; most: number },
+): Connection[] {
+  return db.all(
+    ConnectionRow,
+    `select g.*, c.client_name from oauth_grants g join oauth_clients c using (client_id)
+     where g.namespace = :namespace and g.state = 'active' and g.expires_at > :now
+     order by g.granted_at desc limit :most`,
+    { namespace, now, most },
+  );
+}
+
+export function insertGrant(db: Database, grant: Grant): void {
+  db.run(
+    `insert into oauth_grants (grant_id, client_id, namespace, asker, scope, state, granted_at,
+       exchanged_at, expires_at)
+     values (:grant_id, :client_id, :namespace, :asker, :scope, :state, :granted_at,
+       :exchanged_at, :expires_at)`,
+    GrantRow.encode(grant),
+  );
+}
+
+export function stepGrant(db: Database, grant: Grant): void {
+  db.run(
+    `update oauth_grants set state = :state, scope = :scope, exchanged_at = :exchanged_at,
+       expires_at = :expires_at
+     where grant_id = :grant_id`,
+    GrantRow.encode(grant),
+  );
+}
+
+export function code(db: Database, code_hash: string): Code | undefined {
+  return db.get(CodeRow, `select * from oauth_codes where code_hash = :code_hash`, { code_hash });
+}
+
+export function insertCode(db: Database, code: Code): void {
+  db.run(
+    `insert into oauth_codes
+       (code_hash, grant_id, redirect_uri, code_challenge, state, expires_at)
+     values (:code_hash, :grant_id, :redirect_uri, :code_challenge, :state, :expires_at)`,
+    CodeRow.encode(code),
+  );
+}
+
+export function stepCode(db: Database, { code_hash, state }: Code): void {
+  db.run(`update oauth_codes set state = :state where code_hash = :code_hash`, {
+    code_hash,
+    state,
+  });
+}
+
+export function refreshToken(db: Database, token_hash: string): RefreshToken | undefined {
+  return db.get(
+    RefreshRow,
+    `select * from oauth_refresh_tokens where token_hash = :token_hash`,
+    { token_hash },
+  );
+}
+
+export function insertRefreshToken(db: Database, token: RefreshToken): void {
+  db.run(
+    `insert into oauth_refresh_tokens (token_hash, grant_id, state)
+     values (:token_hash, :grant_id, :state)`,
+    RefreshRow.encode(token),
+  );
+}
+
+export function stepRefreshToken(db: Database, { token_hash, state }: RefreshToken): void {
+  db.run(`update oauth_refresh_tokens set state = :state where token_hash = :token_hash`, {
+    token_hash,
+    state,
+  });
+}
+
+export function accessToken(db: Database, token_hash: string): AccessToken | undefined {
+  return db.get(
+    AccessRow,
+    `select * from oauth_access_tokens where token_hash = :token_hash`,
+    { token_hash },
+  );
+}
+
+export function insertAccessToken(db: Database, token: AccessToken): void {
+  db.run(
+    `insert into oauth_access_tokens (token_hash, grant_id, expires_at)
+     values (:token_hash, :grant_id, :expires_at)`,
+    AccessRow.encode(token),
+  );
+}
+
+export function removeAccessToken(db: Database, token_hash: string): void {
+  db.run(`delete from oauth_access_tokens where token_hash = :token_hash`, { token_hash });
+}
+
+export function isSpent(db: Database, form_id: string): boolean {
+  return db.get(
+    One,
+    `select 1 as one from oauth_spent_forms where form_id = :form_id`,
+    { form_id },
+  ) !== undefined;
+}
+
+export function spendForm(db: Database, form_id: string, expires_at: number): void {
+  db.run(
+    `insert into oauth_spent_forms (form_id, expires_at) values (:form_id, :expires_at)`,
+    { form_id, expires_at },
+  );
+}
+
+/** A grant takes its code and its tokens with it. */
+export function expireGrants(db: Database, now: number, most: number): number {
+  return db.run(
+    `delete from oauth_grants where grant_id in
+       (select grant_id from oauth_grants where expires_at <= :now limit :most)`,
+    { now, most },
+  );
+}
+
+export function expireAccessTokens(db: Database, now: number, most: number): number {
+  return db.run(
+    `delete from oauth_access_tokens where token_hash in
+       (select token_hash from oauth_access_tokens where expires_at <= :now limit :most)`,
+    { now, most },
+  );
+}
+
+export function expireForms(db: Database, now: number, most: number): number {
+  return db.run(
+    `delete from oauth_spent_forms where form_id in
+       (select form_id from oauth_spent_forms where expires_at <= :now limit :most)`,
+    { now, most },
+  );
+}

@@ -1,0 +1,61 @@
+/** The authorization server as a whole: its desks, put together on one database. */
+
+import type { Clock, Ids } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
+import type { Route } from "kit/route.ts";
+import type { Database } from "kit/sqlite.ts";
+import type { Address } from "../address.ts";
+import type { Bearer } from "../mcp/contract.ts";
+import { Clients } from "./clients/clients.ts";
+import { Connections } from "./consent/connections.ts";
+import { Consent, type Machines, type Sessions } from "./consent/consent.ts";
+import { Grants } from "./grants/grants.ts";
+import { resourceOf } from "./resource/metadata.ts";
+import { oauthRoutes } from "./routes.ts";
+
+/** How often one address may come: `net` counts. */
+export interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+}
+
+export interface OAuthNeeds {
+  /** The configured origin; never one that a request claims. */
+  readonly issuer: string;
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly address: Address;
+  readonly sessions: Sessions;
+  readonly machines: Machines;
+  readonly registrations: Pace;
+}
+
+export interface OAuth {
+  readonly routes: readonly Route[];
+  /** What stands before `/mcp`: it says what a token stands for, and throws when it cannot know. */
+  readonly tokens: { check(token: string): Bearer | undefined };
+}
+
+export function openOAuth(needs: OAuthNeeds): OAuth {
+  const { issuer, db, clock, ids, log, sessions, registrations } = needs;
+  const resource = resourceOf(issuer);
+  const clients = new Clients({ db, clock, ids });
+  const exchanged = clients.exchanged.bind(clients);
+  const grants = new Grants({ db, clock, ids, exchanged });
+  const consent = new Consent({ ...needs, resource, clients, grants });
+  const connections = new Connections({ grants, sessions, log });
+  const desks = { issuer, resource, clients, grants, consent, connections, registrations, log };
+  return { routes: oauthRoutes(desks), tokens: { check: (token) => checked(grants, token) } };
+}
+
+/** What cannot be looked up lets nobody in, and says that it may be tried again. */
+function checked(grants: Grants, token: string): Bearer | undefined {
+  try {
+    return grants.bearerOf(token);
+  } catch (fault) {
+    throw new Problem("storage_failed", {}, fault);
+  }
+}

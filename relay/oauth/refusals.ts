@@ -1,0 +1,131 @@
+/** Every refusal of the authorization server in one table, and its one translation to RFC shape. */
+
+import type { Log } from "kit/log.ts";
+import { isProblem } from "kit/problem.ts";
+
+const REGISTER_AGAIN =
+  "this registration is unknown or has expired: remove the connector in your " +
+  "app, then add it again";
+
+/** Said to people as well as to programs. `{value}` is what the thrower names; never a secret. */
+// deno-fmt-ignore
+export const REFUSALS = {
+  // refusal                 error                      status  description
+  // The form of a request.
+  wrong_media:             ["invalid_request",           400, "The body is not application/x-www-form-urlencoded"],
+  too_large:               ["invalid_request",           413, "The request is larger than {value} bytes"],
+  not_text:                ["invalid_request",           400, "The body is not UTF-8"],
+  repeated:                ["invalid_request",           400, "A parameter comes more than once: {value}"],
+  missing:                 ["invalid_request",           400, "A parameter is missing: {value}"],
+  in_query:                ["invalid_request",           400, "Parameters belong into the body, not into the address"],
+  // Registration (RFC 7591).
+  bad_metadata:            ["invalid_client_metadata",   400, "The client metadata does not fit: {value}"],
+  bad_redirects:           ["invalid_redirect_uri",      400, "A redirect URI does not fit: {value}"],
+  crowded:                 ["temporarily_unavailable",   429, "Too many registrations: try again in {value} s"],
+  // Clients.
+  unknown_client:          ["invalid_client",            401, `Cannot go on: ${REGISTER_AGAIN}`],
+  confidential_client:     ["invalid_client",            401, "Clients are public here: send client_id, and no secret"],
+  unknown_redirect:        ["invalid_request",           400, "The redirect_uri is not one that this app registered"],
+  // Authorization (RFC 6749, 7636, 8707).
+  wrong_response_type:     ["unsupported_response_type", 400, "The only response_type is code"],
+  wrong_response_mode:     ["invalid_request",           400, "The only response_mode is query"],
+  wrong_challenge_method:  ["invalid_request",           400, "The only code_challenge_method is S256, and it has to be named"],
+  wrong_challenge:         ["invalid_request",           400, "The code_challenge is not the base64url of a SHA-256 digest"],
+  wrong_scope:             ["invalid_scope",             400, "The scope is agents:read, or agents:read agents:write"],
+  wrong_resource:          ["invalid_target",            400, "The resource has to be {value}"],
+  denied:                  ["access_denied",             403, "The person did not allow it"],
+  // Consent.
+  lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser: go back to your app and connect again"],
+  foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
+  wrong_decision:          ["invalid_request",           400, "The decision is allow or deny"],
+  wrong_secret:            ["access_denied",             403, "That is no relay secret: it begins with mesh_sk_ and stands in the configuration of the daemon"],
+  no_machine:              ["access_denied",             403, "No machine with this relay secret is online: start its daemon, then allow again"],
+  signed_out:              ["access_denied",             403, "Nobody is signed in to the relay in this browser"],
+  // Tokens.
+  wrong_grant_type:        ["unsupported_grant_type",    400, "The grant types are authorization_code and refresh_token"],
+  wrong_code:              ["invalid_grant",             400, "The code is unknown, expired, spent or another client's"],
+  replayed_code:           ["invalid_grant",             400, "The code came a second time: the grant and all its tokens are revoked"],
+  wrong_code_redirect:     ["invalid_grant",             400, "The redirect_uri is not the one of the authorization request"],
+  wrong_verifier:          ["invalid_grant",             400, "The code_verifier does not fit the code_challenge"],
+  wrong_refresh:           ["invalid_grant",             400, "The refresh token is unknown, expired, revoked or another client's: connect again"],
+  replayed_refresh:        ["invalid_grant",             400, "The refresh token was used before: the grant and all its tokens are revoked; connect again"],
+  wider_scope:             ["invalid_scope",             400, "A refresh may narrow the scope, never widen it: connect again to add messaging"],
+  // The relay itself.
+  storage:                 ["temporarily_unavailable",   503, "The relay cannot store or read its grants now: try again later"],
+  fault:                   ["server_error",              500, "A fault of the relay; its log has the cause"],
+} as const satisfies Record<string, readonly [error: string, status: number, description: string]>;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** Thrown to refuse. Thrown inside of a transaction, it takes back what was written there. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly code: RefusalCode;
+  readonly value: string;
+  /** For `Retry-After`. */
+  readonly retry_seconds: number | undefined;
+
+  constructor(code: RefusalCode, value = "", retry_seconds?: number) {
+    super(code);
+    this.code = code;
+    this.value = value;
+    this.retry_seconds = retry_seconds;
+  }
+
+  get error(): string {
+    return REFUSALS[this.code][0];
+  }
+
+  get status(): number {
+    return REFUSALS[this.code][1];
+  }
+
+  get description(): string {
+    return REFUSALS[this.code][2].replace("{value}", () => said(this.value));
+  }
+
+  get headers(): Record<string, string> {
+    return {
+      ...UNCACHED,
+      ...(this.retry_seconds !== undefined && { "retry-after": String(this.retry_seconds) }),
+      ...(this.status === 401 && { "www-authenticate": 'Basic realm="public clients only"' }),
+    };
+  }
+}
+
+/** Neither errors nor tokens are for a cache (specification 5). */
+export const UNCACHED = {
+  "cache-control": "no-store",
+  "pragma": "no-cache",
+  "x-content-type-options": "nosniff",
+};
+
+/** What the request was refused for; a fault of ours is logged here, once, and says nothing. */
+export function refusalOf(fault: unknown, log: Log): Refusal {
+  if (fault instanceof Refusal) return fault;
+  if (isProblem(fault, "foreign_page") || isProblem(fault, "wrong_form_token")) {
+    return new Refusal("foreign_form");
+  }
+  log.error("An OAuth request failed", { fault });
+  return new Refusal(isOfStorage(fault) ? "storage" : "fault");
+}
+
+/** `{error, error_description}`, as RFC 6749 5.2 has it. */
+export function toErrorBody({ error, description }: Refusal): Record<string, string> {
+  return { error, error_description: description };
+}
+
+export function toErrorResponse(refusal: Refusal): Response {
+  const { status, headers } = refusal;
+  return Response.json(toErrorBody(refusal), { status, headers });
+}
+
+function isOfStorage(fault: unknown): boolean {
+  const of_sqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
+  return of_sqlite || isProblem(fault, "storage_failed");
+}
+
+/** The RFC's descriptions are ASCII without quotes and backslashes. */
+function said(value: string): string {
+  return value.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(0, 200);
+}

@@ -1,0 +1,105 @@
+/** Each contract of the authorization server meets its verb, and each refusal its shape. */
+
+import type { Log } from "kit/log.ts";
+import { rawRoute, type Route, route } from "kit/route.ts";
+import type { Clients } from "./clients/clients.ts";
+import type { Connections } from "./consent/connections.ts";
+import type { Consent } from "./consent/consent.ts";
+import { refuseResource } from "./consent/request.ts";
+import * as contracts from "./contract.ts";
+import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
+import type { Grants } from "./grants/grants.ts";
+import type { Pace } from "./oauth.ts";
+import { Refusal, refusalOf, toErrorResponse, UNCACHED } from "./refusals.ts";
+import { resourceMetadata, serverMetadata } from "./resource/metadata.ts";
+
+export interface Desks {
+  readonly issuer: string;
+  readonly resource: string;
+  readonly clients: Clients;
+  readonly grants: Grants;
+  readonly consent: Consent;
+  readonly connections: Connections;
+  readonly registrations: Pace;
+  readonly log: Log;
+}
+
+export function oauthRoutes(desks: Desks): Route[] {
+  const { issuer, clients, grants, consent, connections, log } = desks;
+  const answer = (work: () => Promise<Response>) => answering(work, log);
+  return [
+    route(contracts.getResourceMetadata, () => resourceMetadata(issuer)),
+    route(contracts.getMcpMetadata, () => resourceMetadata(issuer)),
+    route(contracts.getServerMetadata, () => serverMetadata(issuer)),
+    rawRoute(contracts.registerClient, (request, { remote }) =>
+      answer(async () => {
+        const wait = desks.registrations.take(request, remote);
+        if (wait !== undefined) throw new Refusal("crowded", String(wait), wait);
+        return toJson(clients.register(await bodyOf(request)), 201);
+      })),
+    rawRoute(contracts.getConsent, (request) => consent.ask(request)),
+    rawRoute(contracts.giveConsent, (request) => consent.decide(request)),
+    rawRoute(contracts.exchangeToken, (request) =>
+      answer(async () => {
+        const params = await clientFormOf(request);
+        return toJson(issue(desks, params));
+      })),
+    rawRoute(contracts.revokeToken, (request) =>
+      answer(async () => {
+        const params = await clientFormOf(request);
+        const client_id = mustGet(params, "client_id");
+        grants.revoke(client_id, mustGet(params, "token"));
+        return toJson({});
+      })),
+    rawRoute(contracts.listConnections, (request) => connections.list(request)),
+    rawRoute(contracts.endConnection, (request) => connections.end(request)),
+  ];
+}
+
+/** What each grant type takes beside `client_id` and `resource`. */
+const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
+  ["authorization_code", redeem],
+  ["refresh_token", refresh],
+]);
+
+function issue({ clients, grants, resource }: Desks, params: Params): contracts.Credentials {
+  const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
+  if (!exchange) throw new Refusal("wrong_grant_type");
+  const client = clients.mustGet(mustGet(params, "client_id"));
+  mustGet(params, "resource");
+  refuseResource(params, resource);
+  return exchange(grants, client, params);
+}
+
+function redeem(grants: Grants, client: contracts.Client, params: Params): contracts.Credentials {
+  return grants.exchange(client, {
+    code: mustGet(params, "code"),
+    code_verifier: mustGet(params, "code_verifier"),
+    redirect_uri: params.get("redirect_uri"),
+  });
+}
+
+function refresh(grants: Grants, client: contracts.Client, params: Params): contracts.Credentials {
+  return grants.refresh(client, mustGet(params, "refresh_token"), params.get("scope"));
+}
+
+/** A form of a public client: whoever brings a secret takes this for another kind of server. */
+async function clientFormOf(request: Request): Promise<Params> {
+  const params = await formOf(request);
+  const has_secret = params.get("client_secret") ?? params.get("client_assertion") ??
+    request.headers.get("authorization");
+  if (has_secret) throw new Refusal("confidential_client");
+  return params;
+}
+
+function toJson(body: unknown, status = 200): Response {
+  return Response.json(body, { status, headers: UNCACHED });
+}
+
+async function answering(work: () => Promise<Response>, log: Log): Promise<Response> {
+  try {
+    return await work();
+  } catch (fault) {
+    return toErrorResponse(refusalOf(fault, log));
+  }
+}

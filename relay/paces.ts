@@ -1,0 +1,39 @@
+/** How often one address may come, for each purpose: a count of its own for each of them. */
+
+import type { Clock } from "kit/clock.ts";
+import { bucketOf, type Proxy } from "./net/bucket.ts";
+import { type Rates, Turnstile } from "./net/turnstile.ts";
+
+/** Five from each address, then one a minute, below a ceiling for all (specification 8). */
+const REGISTRATIONS: Rates = {
+  each: { burst: 5, per_minute: 1 },
+  all: { burst: 120, per_minute: 60 },
+};
+
+/** A secret costs nothing to draw, and a person mistypes one: enough for a person, no flood. */
+const PEOPLE: Rates = {
+  each: { burst: 30, per_minute: 30 },
+  all: { burst: 600, per_minute: 600 },
+};
+
+/** What the guests of one share may ask: each question interrupts an agent. */
+const GUESTS: Rates = {
+  each: { burst: 10, per_minute: 6 },
+  all: { burst: 600, per_minute: 600 },
+};
+
+export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
+  const byAddress = (rates: Rates) => {
+    const turnstile = new Turnstile(clock, rates);
+    return {
+      take: ({ headers }: Request, remote: Deno.NetAddr | undefined) =>
+        turnstile.pass(bucketOf(remote?.hostname, headers, proxy)),
+    };
+  };
+  return {
+    registrations: byAddress(REGISTRATIONS),
+    register: byAddress(PEOPLE),
+    login: byAddress(PEOPLE),
+    guests: new Turnstile(clock, GUESTS),
+  };
+}

@@ -1,0 +1,215 @@
+/** Shares: what their owner may do by secret or session, and what a guest may do by the link. */
+
+import { z } from "zod";
+import { type Contract, OK } from "kit/contract.ts";
+import { invalidRequest, Problem } from "kit/problem.ts";
+import { BODY_BYTES_MAX, rawRoute, readBody, type Route } from "kit/route.ts";
+import { tryJson } from "kit/text.ts";
+import type { Address } from "../address.ts";
+import { ANSWER_MS_MAX, Daemon, Refused } from "../daemon.ts";
+import { seeOther } from "../page.ts";
+import { bearerNamespace } from "../secrets.ts";
+import { isUnreachable, type Machines } from "../tunnel/contract.ts";
+import * as contracts from "./contract.ts";
+import type { Held, Shares } from "./shares.ts";
+import { only } from "./stream.ts";
+import { overPage, type View, viewerPage } from "./viewer.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+
+export interface ShareNeeds {
+  readonly address: Address;
+  readonly machines: Machines;
+  readonly shares: Shares;
+  /** Whoever is signed in, and what a request of theirs must prove. */
+  readonly sessions: {
+    namespaceOf(request: Request): string | undefined;
+    refuseForged(request: Request): void;
+  };
+  /** How often guests of one share may ask: the seconds to wait where it is too often. */
+  readonly pace: { pass(share_id: string): number | undefined };
+}
+
+export function shareRoutes(needs: ShareNeeds): Route[] {
+  const { shares } = needs;
+  return [
+    rawRoute(contracts.createShare, async (request) => {
+      const namespace = ownerOf(needs, request);
+      const given = await bodyOf(contracts.createShare.body, request);
+      const { daemon_id, peer_id } = given;
+      const daemon = daemonOf(needs, { namespace, daemon_id, asker: "relay" }, request);
+      const { display_name } = await daemon.mustBeAgent(peer_id);
+      const share = shares.create(namespace, { ...given, display_name });
+      return json(contracts.createShare, toShare(needs, share, request));
+    }),
+    rawRoute(contracts.listShares, (request) => {
+      const held = shares.list(ownerOf(needs, request));
+      const told = held.map((share) => toShare(needs, share, request));
+      return json(contracts.listShares, { shares: told });
+    }),
+    rawRoute(contracts.revokeShare, (request, _, { id = "" }) => {
+      shares.revoke(ownerOf(needs, request), id);
+      return json(contracts.revokeShare, OK);
+    }),
+    ...guestRoutes(needs),
+  ].map(tellRefusals);
+}
+
+function guestRoutes(needs: ShareNeeds): Route[] {
+  const { shares } = needs;
+  return [
+    rawRoute(contracts.viewShare, async (request, _, { id = "" }) => {
+      try {
+        return viewerPage(await look(needs, shares.mustGet(id), request));
+      } catch (fault) {
+        if (fault instanceof Problem && fault.code === "unknown_share") return overPage();
+        throw fault;
+      }
+    }),
+    rawRoute(contracts.streamShare, (request, _, { id = "" }) => stream(needs, id, request)),
+    rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
+      needs.address.refuseForeign(request);
+      const share = shares.mustGet(id);
+      if (share.permissions !== "rw") throw new Problem("share_read_only", {});
+      const retry_after_seconds = needs.pace.pass(id);
+      if (retry_after_seconds !== undefined) {
+        throw new Problem("too_many_requests", { retry_after_seconds });
+      }
+      const { text } = await bodyOf(contracts.askShared.body, request);
+      const { correlation_id } = await daemonOf(needs, share, request).ask(share.peer_id, text);
+      if (isForm(request)) {
+        return seeOther(`/s/${id}?request=${encodeURIComponent(correlation_id)}`);
+      }
+      return json(contracts.askShared, { request_id: correlation_id, status: "pending" });
+    }),
+  ];
+}
+
+/** The peer as it is now, and what became of a question; a machine that is away hides neither. */
+async function look(needs: ShareNeeds, share: Held, request: Request): Promise<View> {
+  const daemon = daemonOf(needs, share, request);
+  const request_id = new URL(request.url).searchParams.get("request");
+  const [peer, asked] = await Promise.all([
+    known(daemon.mustBePeer(share.peer_id)),
+    request_id === null ? undefined : known(daemon.wait(request_id, 0)),
+  ]);
+  return { share, peer, asked };
+}
+
+/** What a daemon knows; undefined where it is away, or knows nothing of it any more. */
+async function known<T>(asking: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asking;
+  } catch (fault) {
+    if (isUnreachable(fault) || fault instanceof Refused || fault instanceof Problem) {
+      return undefined;
+    }
+    throw fault;
+  }
+}
+
+/** The daemon's own stream, through a sieve; it ends with the share, and as the guest leaves. */
+async function stream(needs: ShareNeeds, id: string, request: Request): Promise<Response> {
+  const { shares, machines } = needs;
+  const { namespace, daemon_id, peer_id } = shares.mustGet(id);
+  const viewer = shares.watch(id);
+  const over = AbortSignal.any([viewer.signal, request.signal]);
+  const leave = () => viewer[Symbol.dispose]();
+  over.addEventListener("abort", leave, { once: true });
+  try {
+    const since = request.headers.get("last-event-id");
+    const heard = await machines.request(namespace, daemon_id, {
+      method: "GET",
+      path: "/events/stream",
+      headers: since !== null && /^\d{1,15}$/.test(since) ? { "last-event-id": since } : {},
+      signal: over,
+      timeout_ms: ANSWER_MS_MAX,
+    });
+    if (!heard.ok || !heard.body) {
+      await heard.body?.cancel();
+      throw new Problem("bad_daemon_answer", { daemon_id });
+    }
+    const body = heard.body.pipeThrough(only(peer_id), { signal: over });
+    return new Response(body.pipeThrough(atEnd(leave)), {
+      headers: {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+      },
+    });
+  } catch (fault) {
+    leave();
+    throw fault;
+  }
+}
+
+/** Passes all on, and says when it is over, whoever ended it. */
+function atEnd(done: () => void): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({ flush: done, cancel: done });
+}
+
+/** Whoever holds the secret, or is signed in with it and sends this from our own page. */
+function ownerOf({ sessions }: ShareNeeds, request: Request): string {
+  const bearer = bearerNamespace(request);
+  if (bearer !== undefined) return bearer;
+  const signed_in = request.headers.has("authorization")
+    ? undefined
+    : sessions.namespaceOf(request);
+  if (signed_in === undefined) throw new Problem("no_relay_secret", {});
+  if (request.method !== "GET") sessions.refuseForged(request);
+  return signed_in;
+}
+
+function daemonOf(
+  { machines }: ShareNeeds,
+  { namespace, daemon_id, asker }: Pick<Held, "namespace" | "daemon_id" | "asker">,
+  { signal }: Request,
+): Daemon {
+  return new Daemon({ machines, namespace, daemon_id, asker, signal });
+}
+
+function toShare({ address, shares }: ShareNeeds, held: Held, request: Request) {
+  const { namespace: _, asker: _asker, ...told } = held;
+  const url = `${address.originOf(request)}/s/${held.share_id}`;
+  return { ...told, url, viewers: shares.viewersOf(held.share_id) };
+}
+
+function isForm({ headers }: Request): boolean {
+  return headers.get("content-type")?.startsWith(FORM) ?? false;
+}
+
+/** JSON, or the fields of a form. */
+async function bodyOf<S extends z.ZodType>(schema: S, request: Request): Promise<z.output<S>> {
+  const text = await readBody(request, BODY_BYTES_MAX);
+  const given = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
+  if (given === undefined) throw new Problem("bad_json", { reason: "it cannot be read" });
+  const read = schema.safeParse(given);
+  if (!read.success) throw invalidRequest(read.error);
+  return read.data;
+}
+
+function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): Response {
+  return Response.json(z.encode(contract.returns, answer), {
+    headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
+  });
+}
+
+/** What a daemon refuses is told as it was said: it is the owner's, or about the owner's guest. */
+function tellRefusals(route: Route): Route {
+  return {
+    ...route,
+    async run(context, caller, door) {
+      try {
+        return await route.run(context, caller, door);
+      } catch (fault) {
+        if (!(fault instanceof Refused)) throw fault;
+        const { code: error, detail, status } = fault;
+        return Response.json({ error, detail }, {
+          status,
+          headers: { "cache-control": "no-store" },
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,144 @@
+/** The machines that are connected, by whose they are. In memory: it holds sockets, and no list. */
+
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
+import type { CloseReason } from "kit/tunnel/frames.ts";
+import { DaemonId, isUnreachable } from "./contract.ts";
+import type { Machine, MachineRequest, Machines } from "./contract.ts";
+import { type Dialled, Link, type LinkNeeds } from "./link.ts";
+
+/** Daemons that one relay holds, those included that have not said hello. */
+export const DAEMONS_MAX = 10_000;
+/** Daemons of one secret. */
+export const DAEMONS_OF_ONE_MAX = 100;
+/** Machines that left, of which it is still known that they were here. */
+const LEFT_MAX = 10_000;
+
+export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";
+
+export interface RegistryNeeds {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A request came to its end, for the numbers. */
+  asked(outcome: Outcome, took_ms: number): void;
+}
+
+export class Registry implements Machines {
+  readonly #needs: RegistryNeeds;
+  readonly #links = new Map<string, Map<string, Link>>();
+  /** All that hold a socket, greeted or not. */
+  readonly #lines = new Set<Link>();
+  readonly #left = new Set<string>();
+
+  constructor(needs: RegistryNeeds) {
+    this.#needs = needs;
+  }
+
+  /** Daemons that can be asked now. */
+  get size(): number {
+    return this.#links.values().reduce((sum, of) => sum + of.size, 0);
+  }
+
+  get requests(): number {
+    return this.#lines.values().reduce((sum, link) => sum + link.size, 0);
+  }
+
+  get held_bytes(): number {
+    return this.#lines.values().reduce((sum, link) => sum + link.held_bytes, 0);
+  }
+
+  /** Refuses a daemon for which there is no room; one that takes its own place needs none. */
+  makeRoom({ namespace, daemon_id }: Dialled): void {
+    const of = this.#links.get(namespace);
+    if (of?.has(daemon_id)) return;
+    if (this.#lines.size >= DAEMONS_MAX) {
+      throw new Problem("too_many_daemons", { daemons: DAEMONS_MAX });
+    }
+    if (of && of.size >= DAEMONS_OF_ONE_MAX) {
+      throw new Problem("too_many_daemons", { daemons: DAEMONS_OF_ONE_MAX });
+    }
+  }
+
+  /** A daemon has dialled; it is nobody until it says hello. */
+  dialled(dialled: Dialled): Link {
+    const needs: LinkNeeds = {
+      clock: this.#needs.clock,
+      greeted: (link) => this.#welcome(link),
+      left: (link, why) => this.#goodbye(link, why),
+    };
+    const link = new Link(dialled, needs);
+    this.#lines.add(link);
+    return link;
+  }
+
+  list(namespace: string): Machine[] {
+    const links = [...this.#links.get(namespace)?.values() ?? []];
+    return links.flatMap(({ machine }) => machine ?? [])
+      .sort((a, b) => a.daemon_id < b.daemon_id ? -1 : 1);
+  }
+
+  async request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response> {
+    const { clock, asked } = this.#needs;
+    const began_at = clock.now();
+    try {
+      const response = await this.#mustGet(namespace, daemon_id).request(request);
+      asked("answered", clock.now() - began_at);
+      return response;
+    } catch (fault) {
+      asked(isUnreachable(fault) ? fault.code : "failed", clock.now() - began_at);
+      throw fault;
+    }
+  }
+
+  /** Once a second. */
+  beat(now: number): void {
+    for (const link of this.#lines) link.beat(now);
+  }
+
+  endAll(why: CloseReason): void {
+    for (const link of [...this.#lines]) link.end(why);
+  }
+
+  #mustGet(namespace: string, daemon_id: string): Link {
+    const link = this.#links.get(namespace)?.get(daemon_id);
+    if (link) return link;
+    const known = DaemonId.safeParse(daemon_id).success &&
+      this.#left.has(keyOf({ namespace, daemon_id }));
+    const may_have_been_delivered = false;
+    if (!known) throw new Problem("unknown_machine", { daemon_id, may_have_been_delivered });
+    const reason = "its tunnel is down";
+    throw new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
+  }
+
+  /** The newest connection of a daemon is it; the older one goes (contract 9). */
+  #welcome(link: Link): void {
+    const { namespace, daemon_id } = link.dialled;
+    const of = this.#links.getOrInsertComputed(namespace, () => new Map());
+    const older = of.get(daemon_id);
+    // Several may have dialled at once, while there was room for each.
+    if (!older && of.size >= DAEMONS_OF_ONE_MAX) return link.end("too_many_daemons");
+    of.set(daemon_id, link);
+    this.#left.delete(keyOf(link.dialled));
+    const { machine = "", version = "" } = link.machine ?? {};
+    this.#needs.log.info("A daemon is connected", { daemon_id, machine, version });
+    older?.end("superseded");
+  }
+
+  #goodbye(link: Link, why: string): void {
+    this.#lines.delete(link);
+    const { namespace, daemon_id } = link.dialled;
+    const of = this.#links.get(namespace);
+    if (of?.get(daemon_id) !== link) return;
+    of.delete(daemon_id);
+    if (of.size === 0) this.#links.delete(namespace);
+    this.#left.add(keyOf(link.dialled));
+    const [oldest] = this.#left;
+    if (this.#left.size > LEFT_MAX && oldest !== undefined) this.#left.delete(oldest);
+    this.#needs.log.info("A daemon is gone", { daemon_id, why });
+  }
+}
+
+function keyOf({ namespace, daemon_id }: Dialled): string {
+  return `${namespace} ${daemon_id}`;
+}

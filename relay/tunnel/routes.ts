@@ -1,0 +1,82 @@
+/** The doors to machines: daemons dial in, browsers and programs reach them. */
+
+import type { Contract } from "kit/contract.ts";
+import { Problem } from "kit/problem.ts";
+import { rawRoute, type Route } from "kit/route.ts";
+import type { Ears, Line } from "kit/tunnel/line.ts";
+import { z } from "zod";
+import * as contracts from "./contract.ts";
+import { DaemonId, Machine, type Sessions } from "./contract.ts";
+import type { Registry } from "./machines.ts";
+import type { Meters } from "./meters.ts";
+import { throughTo } from "./through.ts";
+
+export interface TunnelNeeds {
+  readonly machines: Registry;
+  readonly meters: Meters;
+  readonly sessions: Sessions;
+  /** The namespace of the bearer secret that a request holds; undefined without one. */
+  bearerOf(request: Request): string | undefined;
+  /** Whether a browser vouches that one of our own pages sends this. */
+  isFromOurPage(request: Request): boolean;
+  /** Turns a request into a line. */
+  readonly accept: Accept;
+  readonly signal: AbortSignal;
+}
+
+export type Accept = (request: Request, ears: Ears) => { response: Response; line: Line };
+
+const THROUGH: readonly Contract[] = [
+  contracts.getThrough,
+  contracts.postThrough,
+  contracts.patchThrough,
+  contracts.deleteThrough,
+];
+const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+export function tunnelRoutes(needs: TunnelNeeds): Route[] {
+  const { machines, meters, sessions, bearerOf } = needs;
+  return [
+    rawRoute(contracts.dialRelay, (request) => dial(needs, request)),
+    rawRoute(contracts.listDaemons, (request) => {
+      const namespace = bearerOf(request) ?? sessions.namespaceOf(request);
+      if (namespace === undefined) throw new Problem("no_relay_secret", {});
+      const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
+      return Response.json({ daemons }, { headers: HEADERS });
+    }),
+    ...THROUGH.map((contract) =>
+      rawRoute(
+        contract,
+        (request, _caller, { daemon_id = "" }) => throughTo(needs, request, daemon_id),
+      )
+    ),
+    rawRoute(contracts.getRelayMetrics, async () => {
+      const headers = { ...HEADERS, "content-type": "text/plain; version=0.0.4" };
+      return new Response(await meters.render(), { headers });
+    }),
+  ];
+}
+
+/** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
+function dial({ machines, bearerOf, accept }: TunnelNeeds, request: Request): Response {
+  const namespace = bearerOf(request);
+  if (namespace === undefined) throw new Problem("no_relay_secret", {});
+  const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
+  if (!daemon_id.success) {
+    const issues = [{
+      path: "x-mesh-daemon-id",
+      message: daemon_id.error.issues[0]?.message ?? "",
+    }];
+    const summary = issues.map(({ path, message }) => `${path}: ${message}`).join();
+    throw new Problem("invalid_request", { summary, issues });
+  }
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+    throw new Problem("upgrade_required", {});
+  }
+  const dialled = { namespace, daemon_id: daemon_id.data };
+  machines.makeRoom(dialled);
+  const link = machines.dialled(dialled);
+  const { response, line } = accept(request, link);
+  link.stand(line);
+  return response;
+}

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { systemClock } from "kit/clock.ts";
+import { type Programs, programsOf } from "../../daemon/programs.ts";
+import { world } from "../world.ts";
+import { post } from "./cast.ts";
+import { attemptOf, cancel, create, job, update, worker } from "./jobs_cast.ts";
+
+const CHECKS = {
+  tests: { argv: ["deno", "task", "test"], timeout_seconds: 60 },
+  lint: { argv: ["deno", "lint"] },
+};
+const settings = { "jobs.checks": JSON.stringify(CHECKS) };
+
+/** Programs that end as a test says, once it lets them. */
+function scripted(exits: Readonly<Record<string, number | null>>) {
+  const ran: { argv: readonly string[]; cwd: string; timeout_ms: number }[] = [];
+  let gate = Promise.resolve();
+  const programs: Programs = {
+    async run(argv, { cwd, timeout_ms }) {
+      ran.push({ argv, cwd, timeout_ms });
+      await gate;
+      return { exit: exits[argv.at(-1) ?? ""] ?? null, output: `${"x".repeat(9000)} end` };
+    },
+  };
+  return {
+    programs,
+    ran,
+    hold(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
+  };
+}
+
+Deno.test("a job with checks is completed once they have passed, with their outcomes", async () => {
+  const { programs, ran, hold } = scripted({ test: 0, lint: 0 });
+  const release = hold();
+  await using w = world({ settings, programs });
+  const api = await worker(w, "api", { path: "/work/api" });
+  const checks = ["tests", "lint"];
+  const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
+  await api.begin();
+  await api.end("Mended");
+  const checking = await job(w, job_id);
+  assert.deepEqual([checking.state, checking.phase], ["running", "checking"]);
+  assert.deepEqual(ran, [{ argv: CHECKS.tests.argv, cwd: "/work/api", timeout_ms: 60_000 }]);
+  await api.end("Another turn");
+  release();
+  await w.clock.settle();
+  const { state, result_summary, result_data } = await job(w, job_id);
+  assert.deepEqual([state, result_summary], ["completed", "Mended"]);
+  const outcomes = result_data?.["checks"] as { name: string; exit: number; output_tail: string }[];
+  assert.deepEqual(outcomes.map(({ name, exit }) => [name, exit]), [["tests", 0], ["lint", 0]]);
+  assert.equal(ran[1]?.timeout_ms, 300_000);
+  assert.equal(outcomes[0]?.output_tail.length, 4096);
+  assert.match(outcomes[0]?.output_tail ?? "", / end$/);
+});
+
+Deno.test("a check that fails fails the job, whoever says that it is done [c2.job.checks]", async () => {
+  const { programs, ran } = scripted({ test: 1, lint: 0 });
+  await using w = world({ settings, programs });
+  const api = await worker(w);
+  const checks = ["tests", "lint"];
+  const byTurn = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
+  await api.begin();
+  await api.end("Mended");
+  await w.clock.settle();
+  const byHand = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
+  await api.begin();
+  const attempt_id = await attemptOf(w, byHand.job_id);
+  await update(w, byHand.job_id, { state: "completed", attempt_id, result_data: { kept: true } });
+  await w.clock.settle();
+  for (const { job_id } of [byTurn, byHand]) {
+    const { state, state_reason, error } = await job(w, job_id);
+    assert.deepEqual([state, state_reason], ["failed", "check_failed"]);
+    assert.equal(error, 'The check "tests" failed: 1');
+  }
+  assert.equal((await job(w, byHand.job_id)).result_data?.["kept"], true);
+  assert.equal(ran.length, 2, "the first that fails is the last that runs");
+});
+
+Deno.test("an executor that dies while its work is checked has done its turn", async () => {
+  const { programs, hold } = scripted({ test: 0 });
+  const release = hold();
+  await using w = world({ settings, programs });
+  const api = await worker(w);
+  const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
+  await api.begin();
+  await api.end("Done");
+  await post(w, `/peers/${api.peer_id}/offline`, { terminal: true });
+  release();
+  await w.clock.settle();
+  assert.equal((await job(w, job_id)).state, "completed");
+});
+
+Deno.test("what is called off while its checks run stays called off", async () => {
+  const { programs, hold } = scripted({ test: 0 });
+  const release = hold();
+  await using w = world({ settings, programs });
+  const api = await worker(w);
+  const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
+  await api.begin();
+  await api.end("Done");
+  await cancel(w, job_id);
+  release();
+  await w.clock.settle();
+  assert.equal((await job(w, job_id)).state, "cancelled");
+});
+
+Deno.test("checks that a crash cut off run again", async () => {
+  const db_path = `${await Deno.makeTempDir()}/mesh.db`;
+  const first = scripted({ test: 0 }), release = first.hold();
+  const w = world({ settings, programs: first.programs, db_path });
+  const api = await worker(w);
+  const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
+  await api.begin();
+  await api.end("Done");
+  // As a crash would leave it: the check goes nowhere any more, and the database is as it is.
+  const copy = `${db_path}.crash`;
+  w.daemon.ground.db.checkpoint();
+  await Deno.copyFile(db_path, copy);
+  release();
+  await w[Symbol.asyncDispose]();
+  const second = scripted({ test: 0 });
+  await using next = world({ settings, programs: second.programs, db_path: copy, clock: w.clock });
+  await next.clock.settle();
+  const { state, result_summary } = await job(next, job_id);
+  assert.deepEqual([state, result_summary, second.ran.length], ["completed", "Done", 1]);
+});
+
+Deno.test("checks are configured as programs with words, and a mistake is told with its key", () => {
+  const wrong = JSON.stringify({ tests: { argv: "deno test" } });
+  assert.throws(() => world({ settings: { "jobs.checks": wrong } }), /jobs\.checks/);
+  const unknown = JSON.stringify({ tests: { argv: ["deno"], shell: true } });
+  assert.throws(() => world({ settings: { "jobs.checks": unknown } }), /jobs\.checks/);
+});
+
+const programs = programsOf(systemClock, {
+  PATH: Deno.env.get("PATH") ?? "",
+  MESH_TOKEN: "hidden",
+});
+const signal = new AbortController().signal;
+const run = (argv: string[], cwd = "/", timeout_ms = 20_000) =>
+  programs.run(argv, { cwd, timeout_ms, signal });
+
+Deno.test("a program runs without a shell, in its folder after links, and without our secrets", async () => {
+  const folder = await Deno.makeTempDir();
+  await Deno.mkdir(`${folder}/real`);
+  await Deno.symlink(`${folder}/real`, `${folder}/link`);
+  const { exit, output } = await run(["pwd", "-P"], `${folder}/link`);
+  assert.deepEqual([exit, output], [0, `${await Deno.realPath(`${folder}/real`)}\n`]);
+  assert.equal((await run(["echo", "$PATH; false"])).output, "$PATH; false\n");
+  assert.ok(!(await run(["env"])).output.includes("hidden"));
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("a program that fails, is not there, or has no folder says so", async () => {
+  assert.deepEqual(await run(["sh", "-c", "echo no >&2; exit 3"]), { exit: 3, output: "no\n" });
+  const missing = await run(["no-such-program-here"]);
+  assert.deepEqual([missing.exit, /could not be run/.test(missing.output)], [null, true]);
+  assert.equal((await run(["true"], "/no/such/folder")).exit, null);
+});
+
+Deno.test("a program that takes too long is ended, and so is one that does not listen", async () => {
+  const slow = await run(["sleep", "60"], "/", 50);
+  assert.deepEqual([slow.exit, /took too long/.test(slow.output)], [null, true]);
+  const deaf = await run(
+    ["sh", "-c", "trap '' TERM; echo here; sleep 60 & wait; sleep 60"],
+    "/",
+    200,
+  );
+  assert.deepEqual([deaf.exit, /^here/.test(deaf.output)], [null, true]);
+});
+
+Deno.test("of much output the end is kept, and a child that holds the pipe holds nobody up", async () => {
+  const { exit, output } = await run(["sh", "-c", "seq 1 100000; sleep 5 & exit 0"]);
+  assert.equal(exit, 0);
+  assert.ok(output.length <= 16_384 && output.endsWith("100000\n"));
+});

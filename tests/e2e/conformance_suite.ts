@@ -1,0 +1,43 @@
+/** Runs scenarios of the official conformance suite of MCP, and reads what it found. */
+
+import { join } from "node:path";
+
+/** The suite has a lock of its own: what it needs is no user's to load. */
+const CONFIG = join(import.meta.dirname ?? ".", "conformance.json");
+const SUITE = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12";
+
+export interface Scenario {
+  readonly scenario: string;
+  readonly revision: string;
+}
+
+export interface Found {
+  readonly passed: number;
+  readonly all: number;
+  /** The checks that failed, or would rather have had another answer, each once. */
+  readonly failed: string[];
+  readonly said: string;
+}
+
+/** One scenario against a server; the suite writes its files to a directory of its own. */
+export async function conform(url: string, { scenario, revision }: Scenario): Promise<Found> {
+  const out = await Deno.makeTempDir();
+  const which = ["--scenario", scenario, "--spec-version", revision, "--timeout", "8000"];
+  try {
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--config", CONFIG, SUITE, "server", "--url", url, ...which, "-o", out],
+      cwd: out,
+    }).output();
+    const decoder = new TextDecoder();
+    const raw = decoder.decode(stdout) + decoder.decode(stderr);
+    // deno-lint-ignore no-control-regex
+    const said = raw.replaceAll(/\x1b\[[0-9;]*m/g, "");
+    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(said) ?? [];
+    const failed = [...said.matchAll(/\[([\w-]+) *\] (?:FAILURE|WARNING)/g)].map(([, check = ""]) =>
+      check
+    );
+    return { passed: Number(passed), all: Number(all), failed: [...new Set(failed)].sort(), said };
+  } finally {
+    await Deno.remove(out, { recursive: true });
+  }
+}

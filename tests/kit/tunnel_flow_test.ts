@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
+import { Credit, Inlet, Returns } from "kit/tunnel/flow.ts";
+
+function inlet() {
+  const told: string[] = [];
+  const made = new Inlet({
+    taken: (bytes, credit) => told.push(`taken ${bytes} ${credit}`),
+    dropped: (bytes) => told.push(`dropped ${bytes}`),
+    left: () => told.push("left"),
+  });
+  return { made, told };
+}
+
+Deno.test("credit is taken in order, and no more of it than there is", async () => {
+  const credit = new Credit(10);
+  assert.equal(credit.take(7), 7);
+  assert.equal(credit.take(7), 3);
+  const [first, second] = [credit.take(4), credit.take(4)];
+  assert.equal(credit.give(6), true);
+  assert.deepEqual(await Promise.all([first, second]), [4, 2]);
+});
+
+Deno.test("credit beyond the window is told", () => {
+  const credit = new Credit(10);
+  credit.take(2);
+  assert.equal(credit.give(2), true);
+  assert.equal(credit.give(1), false);
+});
+
+Deno.test("when credit is over, nobody waits for it any more", async () => {
+  const credit = new Credit(1);
+  credit.take(1);
+  const waiting = credit.take(1);
+  credit.end();
+  assert.deepEqual([await waiting, credit.take(1)], [0, 0]);
+});
+
+Deno.test("what is given back goes together, a quarter of the window at least", () => {
+  const returns = new Returns(100);
+  assert.equal(returns.came(100), true);
+  assert.deepEqual([returns.done(24), returns.done(1), returns.done(10)], [0, 25, 0]);
+  assert.deepEqual([returns.came(25), returns.came(1)], [true, false]);
+});
+
+Deno.test("many small pieces are kept as few: they take no more memory than they count", async () => {
+  const { made, told } = inlet();
+  for (let piece = 0; piece < 10_000; piece++) made.take(new Uint8Array([piece]));
+  made.end();
+  let reads = 0, bytes = 0;
+  for await (const chunk of made.body) {
+    assert.ok(chunk.every((byte, at) => byte === ((bytes + at) & 0xff)));
+    reads++, bytes += chunk.length;
+  }
+  assert.deepEqual([reads, bytes], [3, 10_000]);
+  assert.equal(told.length, 3);
+});
+
+Deno.test("a small piece of a large message does not hold the message", async () => {
+  const { made } = inlet();
+  made.take(new Uint8Array(new ArrayBuffer(100_000), 0, 5000));
+  const { value } = await made.body.getReader().read();
+  assert.equal(value?.buffer.byteLength, 5000);
+});
+
+Deno.test("a reader that leaves drops what is held, and what still comes", async () => {
+  const { made, told } = inlet();
+  made.take(new Uint8Array(5));
+  await made.body.cancel();
+  assert.deepEqual(told, ["dropped 5", "left"]);
+  assert.equal(made.take(new Uint8Array(5)), "left");
+});
+
+Deno.test("a body takes its window and no byte more", () => {
+  const { made } = inlet();
+  assert.equal(made.take(new Uint8Array(STREAM_WINDOW_BYTES)), "kept");
+  assert.equal(made.take(new Uint8Array(1)), "no room");
+});
+
+Deno.test("a body that fails is not read as whole, though some of it had come", async () => {
+  const { made, told } = inlet();
+  made.take(new Uint8Array(5));
+  made.fail(new Error("cut"));
+  await assert.rejects(new Response(made.body).bytes(), /cut/);
+  assert.deepEqual(told, ["dropped 5"]);
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { HEAD_BYTES_MAX, STREAMS_MAX } from "kit/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
+import { DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
+import { helloOf } from "./scripted.ts";
+import { daemonId, NAMESPACE, type RelayWorld, relayWorld, SECRET } from "./world.ts";
+
+const open = { open: true, buffered: 0, send: () => undefined, close: () => undefined };
+
+/** A daemon that is there, and does nothing. */
+function standing(r: RelayWorld, number: number) {
+  const link = r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(number) });
+  link.stand(open);
+  link.heard(JSON.stringify(helloOf("here")));
+}
+
+async function dial(r: RelayWorld, number: number): Promise<unknown> {
+  const headers = {
+    "authorization": `Bearer ${SECRET}`,
+    "x-mesh-daemon-id": daemonId(number),
+    "upgrade": "websocket",
+  };
+  const answer = await r.fetch("/ws/daemon", { headers });
+  return (await answer.json()).error;
+}
+
+Deno.test("a secret has so many machines and no more, and each may come back [c9.tunnel.bounds]", async () => {
+  await using r = relayWorld();
+  for (let number = 1; number <= DAEMONS_OF_ONE_MAX; number++) standing(r, number);
+  assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
+  assert.equal(await dial(r, DAEMONS_OF_ONE_MAX + 1), "too_many_daemons");
+  for (const number of [1, DAEMONS_OF_ONE_MAX + 1]) standing(r, number);
+  assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
+});
+
+Deno.test("a daemon takes so many requests at once, and says of the next that it did not", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const [near, far] = r.lines[0] ?? [];
+  const request = (id: number) =>
+    JSON.stringify({
+      ...{ type: "request", id, method: "POST", path: "/ask", headers: [] },
+      ...{ body: true, door: "program" },
+    });
+  for (let id = 1; id <= STREAMS_MAX + 1; id++) far?.send(packMessage([request(id)]));
+  await r.clock.settle();
+  const said = (near?.sent ?? []).flatMap((data) => {
+    return typeof data === "string" ? [] : unpackMessage(data);
+  });
+  const cancels = said.map((item) => JSON.parse(String(item))).filter(({ type }) =>
+    type === "cancel"
+  );
+  assert.deepEqual(cancels.map(({ id, taken }) => [id, taken]), [[STREAMS_MAX + 1, false]]);
+});
+
+Deno.test("a request whose number was used is no request, and the line ends", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1);
+  const head = { type: "request", method: "GET", path: "/health", headers: [], body: false };
+  const request = JSON.stringify({ ...head, id: 1, door: "program" });
+  r.lines[0]?.[1].send(packMessage([request, request]));
+  await r.clock.settle();
+  assert.equal(w.daemon.uplink?.report().status, "down");
+});
+
+Deno.test("a head that is longer than a frame may be is none", () => {
+  const long = "x".repeat(HEAD_BYTES_MAX + 1);
+  assert.equal(typeof unpackMessage(packMessage([long]).buffer), "string");
+  assert.deepEqual(unpackMessage(packMessage([long.slice(1)]).buffer), [long.slice(1)]);
+});
