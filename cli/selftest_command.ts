@@ -11,7 +11,7 @@ import {
   type Session,
   type Words,
 } from "./command.ts";
-import { type Machine, thisMachine } from "./doctor/machine.ts";
+import { type Machine, thisMachine, versionIn } from "./doctor/machine.ts";
 import { ink, type Piece, print, printJson, printTable, type Terminal } from "./print.ts";
 import { SPECIMENS } from "./selftest/agents.ts";
 import { play, type Result } from "./selftest/play.ts";
@@ -26,10 +26,10 @@ export const SELFTEST: Command = {
   words: "selftest",
   summary: "Start each installed agent on a scripted model, and see how messages reach it",
   about: "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
-    "resumed; about half a minute an agent. All of it happens offline, in a home and a mesh that " +
-    "are removed at the end: nothing of yours is touched. A rung that fails is degraded from then " +
-    "on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, until it passes. " +
-    "1 when anything failed.",
+    "resumed; about half a minute an agent. It needs no network, and all of it happens in a home " +
+    "and a mesh that are removed at the end: nothing of yours is touched. A rung that fails is " +
+    "degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
+    "until it passes. 1 when anything failed.",
   flags: {
     "--agent <name>": `this one only: ${NAMES.join(", ")}`,
     "--scenario <name> ...": "try only this; what passes then clears nothing",
@@ -107,7 +107,7 @@ async function lookFor(specimen: Specimen, machine: Machine): Promise<Found> {
     const env: Env = envIn(home, machine.env);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const ran = await thisMachine(env, machine.clock).run(path, ["--version"]);
-      const version = VERSION.exec(ran?.said ?? "")?.[0];
+      const version = versionIn(ran?.said ?? "");
       if (version !== undefined) return { specimen, version };
     }
     return { specimen, version: "unknown" };
@@ -118,7 +118,6 @@ async function lookFor(specimen: Specimen, machine: Machine): Promise<Found> {
 
 /** The first run of a large program, on a machine that is busy, may take too long. */
 const TRIES_MAX = 3;
-const VERSION = /\d+\.\d+\.\d+[\w.-]*/;
 
 function answerOf(results: readonly Result[], missing: readonly Found[], interrupted: boolean) {
   return {

@@ -5,7 +5,7 @@ import { tryJson } from "kit/text.ts";
 import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
 import { type Env, statePath } from "../../daemon/places.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
-import { atHome, isProgram, type Machine } from "./machine.ts";
+import { atHome, isProgram, type Machine, versionIn } from "./machine.ts";
 
 /** One kind of agent, and where it is told of us. */
 interface Agent {
@@ -82,7 +82,7 @@ async function versionOf(
   path: string,
 ): Promise<Found> {
   const ran = await machine.run(path, ["--version"]);
-  const version = /\d+\.\d+(\.\d+)?\S*/.exec(ran?.success ? ran.said : "")?.[0];
+  const version = versionIn(ran?.success ? ran.said : "");
   if (version === undefined) {
     return warning(
       "AGENT_SILENT",

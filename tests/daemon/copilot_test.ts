@@ -7,10 +7,11 @@ import { copilotAdapter } from "../../daemon/agents/copilot/copilot.ts";
 import { copilotHooks } from "../../daemon/agents/copilot/hooks.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
 import { configDir, doingOf, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
+import type { Addressee } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
+import { noteParcel } from "./parcels.ts";
 import { silent, Terminal } from "./terminal.ts";
 
 function golden(path: string): string {
@@ -336,13 +337,7 @@ const PEER: Addressee = {
   turn_at: NOON,
   metadata: {},
 };
-const PARCEL: Parcel = {
-  delivery_id: "notif-1",
-  proof_id: "notif-1",
-  kind: "notify",
-  human: false,
-  framed: '[mesh] <peer-message type="notify" id="notif-1">hi</peer-message>',
-};
+const PARCEL = noteParcel("notif-1", "hi");
 
 Deno.test("what a hook has told since stands against older records; an open dialog in them keeps the pane shut", async () => {
   using home = new Home();

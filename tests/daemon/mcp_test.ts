@@ -165,13 +165,12 @@ for (const generation of GENERATIONS) {
   });
 
   Deno.test(`${generation}: every tool answers what its output schema says`, async () => {
-    const told = { delivery_id: "notif-1", delivery_state: "queued", delivered: false };
     const { fetch, faults } = house({
       ...{ ...ASKED, ...SCHEDULES },
       "POST /ack": () => ({ ok: true, close_reason: "ack" }),
       "POST /decline": () => ({ ok: true, close_reason: "declined" }),
       "POST /notify": () => ({
-        ...told,
+        ...{ delivery_id: "notif-1", delivery_state: "queued", delivered: false },
         ...{ queued: true, reason: "offline", to_peer_id: "peer-web", to_peer_name: "web" },
       }),
       "POST /broadcast": () => ({ sent_to: [], skipped: [], failed: [] }),

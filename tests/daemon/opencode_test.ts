@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "kit/clock.ts";
-import type { Adapter, Addressee, Parcel, Rung } from "../../daemon/agents/contract.ts";
+import type { Adapter, Addressee, Rung } from "../../daemon/agents/contract.ts";
 import { opencodeAdapter } from "../../daemon/agents/opencode/opencode.ts";
 import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { resume } from "../../daemon/agents/opencode/sessions.ts";
@@ -12,6 +12,7 @@ import type { View } from "../../daemon/agents/screens.ts";
 import { renamePeer } from "../../daemon/peers/contract.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { ask, enter, notify } from "./cast.ts";
+import { noteParcel } from "./parcels.ts";
 import { silent, Terminal } from "./terminal.ts";
 
 const PID = 500;
@@ -179,13 +180,7 @@ const PEER: Addressee = {
   turn_state: null,
   metadata: {},
 };
-const PARCEL: Parcel = {
-  delivery_id: "notif-1",
-  proof_id: "notif-1",
-  kind: "notify",
-  human: false,
-  framed: '[mesh] <peer-message type="notify" id="notif-1">hi</peer-message>',
-};
+const PARCEL = noteParcel("notif-1", "hi");
 
 Deno.test("the pane is not looked at before a plugin has had its time to come", async () => {
   const clock = new FakeClock();

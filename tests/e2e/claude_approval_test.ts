@@ -1,41 +1,30 @@
 /** Real Claude Code asks the human before it runs a gated tool, from wherever the human is. */
 
 import assert from "node:assert/strict";
-import { client } from "kit/client.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { answerAsk } from "../../daemon/asks/questions/contract.ts";
-import { readConfig } from "../../daemon/config.ts";
 import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
 
-const CONFIG = `
-daemon: {port: 0}
-human: {name: sam}
-approvals: {gated_tools: [Write], timeout_seconds: 60}
-`;
+const CONFIG = {
+  human: { name: "sam" },
+  approvals: { gated_tools: ["Write"], timeout_seconds: 60 },
+};
 
 /** A session that was set up by `mesh setup`, and a daemon that gates what it writes. */
 class House implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
-  #daemon: Deno.ChildProcess | undefined;
 
   async start(): Promise<Claude> {
-    Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
-    Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, CONFIG);
-    assert((await this.lab.mesh("setup").status).success, "mesh setup");
-    this.#daemon = this.lab.mesh("daemon");
-    await until("the daemon", () => readBeacon(this.lab.env)?.url);
+    await this.lab.mesh.setUp({ config: CONFIG });
+    await this.lab.mesh.up();
     return await this.lab.claude("api");
   }
 
   get call() {
-    const beacon = readBeacon(this.lab.env);
-    assert(beacon, "a daemon is up");
-    const token = readConfig(this.lab.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
-    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+    return this.lab.mesh.call;
   }
 
   get file(): string {
@@ -56,11 +45,6 @@ class House implements AsyncDisposable {
     });
   }
 
-  async crash(): Promise<void> {
-    this.#daemon?.kill("SIGKILL");
-    await this.#daemon?.status;
-  }
-
   /** The human's Enter, again while the dialog stays: it takes no key in the moment it appears. */
   async allowedInPane(claude: Claude): Promise<void> {
     const isOpen = () => claude.screen.includes("Do you want to create");
@@ -73,15 +57,6 @@ class House implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.endAgents();
-    if (this.#daemon) {
-      try {
-        this.#daemon.kill("SIGTERM");
-      } catch (fault) {
-        if (!(fault instanceof TypeError)) throw fault; // It has ended already.
-      }
-    }
-    await this.#daemon?.status;
     await this.lab[Symbol.asyncDispose]();
   }
 }
@@ -125,6 +100,6 @@ withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", a
   await using house = new House();
   const claude = await house.start();
   await house.asked(claude);
-  await house.crash();
+  await house.lab.mesh.crash();
   await house.allowedInPane(claude);
 });

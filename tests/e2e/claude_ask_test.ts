@@ -1,78 +1,28 @@
 /** Two real Claude Code sessions and a daemon of their own: one asks, the other answers. */
 
 import assert from "node:assert/strict";
-import { client } from "kit/client.ts";
-import { readConfig } from "../../daemon/config.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
+import { ANSWERS, ASKS } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-/** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
 const RULES: readonly Rule[] = [
-  {
-    match: /^Ask (\S+): (.+)$/m,
-    steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
-  },
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { sleep_ms: 0 },
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered" },
-    ],
-  },
+  ASKS,
+  { ...ANSWERS, steps: [{ sleep_ms: 0 }, ...ANSWERS.steps] },
 ];
 
 /** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */
 class Office implements AsyncDisposable {
   readonly lab: Lab;
-  #daemon: Deno.ChildProcess | undefined;
 
   constructor(rules = RULES) {
     this.lab = new Lab({ rules, bare: true, permissions: ["mcp__mesh"], projects: ["web", "api"] });
-    Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
-    Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, "daemon: {port: 0}\n");
-  }
-
-  async setUp(): Promise<void> {
-    const { success } = await this.lab.mesh("setup").status;
-    assert(success, "mesh setup");
-  }
-
-  async up(): Promise<void> {
-    this.#daemon = this.lab.mesh("daemon");
-    await until("the daemon", async () => {
-      const url = readBeacon(this.lab.env)?.url;
-      return url !== undefined && (await this.#get(`${url}/health`)) === 200;
-    });
-  }
-
-  /** Ends the daemon as a fault would: no goodbye, nothing written. */
-  async crash(): Promise<void> {
-    this.#daemon?.kill("SIGKILL");
-    await this.#daemon?.status;
-  }
-
-  async #get(url: string): Promise<number> {
-    try {
-      const response = await fetch(url);
-      await response.body?.cancel();
-      return response.status;
-    } catch (error) {
-      if (error instanceof TypeError) return 0;
-      throw error;
-    }
   }
 
   get call() {
-    const beacon = readBeacon(this.lab.env);
-    assert(beacon, "a daemon is up");
-    const token = readConfig(this.lab.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
-    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+    return this.lab.mesh.call;
   }
 
   /** A session, registered by its own first hook. */
@@ -105,9 +55,6 @@ class Office implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.endAgents();
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
     await this.lab[Symbol.asyncDispose]();
   }
 }
@@ -123,8 +70,8 @@ const WHOLE_LIFE = ["created", "sent", "seen", "acked", "closed"];
 
 withLab(import.meta.url, "one Claude asks, another answers, and the trace tells it", async () => {
   await using office = new Office();
-  await office.setUp();
-  await office.up();
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
   const web = await office.hire("web");
   await office.hire("api");
   await web.say("Ask api-claude-code: Which port do you listen on?");
@@ -144,15 +91,15 @@ withLab(import.meta.url, "an ask outlives a daemon that is killed before the ans
     steps: rule.steps.map((step) => "sleep_ms" in step ? { sleep_ms: 4_000 } : step),
   }));
   await using office = new Office(rules);
-  await office.setUp();
-  await office.up();
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
   const web = await office.hire("web");
   await office.hire("api");
   await web.say("Ask api-claude-code: Which port do you listen on?");
   const id = await office.asked();
   await until("the proof", async () => stagesOf(await office.trace(id)).includes("seen"));
-  await office.crash();
-  await office.up();
+  await office.lab.mesh.crash();
+  await office.lab.mesh.up();
   assert(!stagesOf(await office.trace(id)).includes("acked"), "killed before the answer");
   assert((await office.answered()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
@@ -165,8 +112,8 @@ withLab(import.meta.url, "an ask outlives a daemon that is killed before the ans
 
 withLab(import.meta.url, "an agent that cleared its conversation is the same peer", async () => {
   await using office = new Office();
-  await office.setUp();
-  await office.up();
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
   const web = await office.hire("web");
   const api = await office.hire("api");
   const first = api.session?.sessionId;

@@ -1,11 +1,7 @@
 /** Real Claude Code: spawned with a message, and restarted in its pane with its session. */
 
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
-import { client } from "kit/client.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
-import { readConfig } from "../../daemon/config.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
+import { join } from "node:path";
 import { getPeer, listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { spawnPeer } from "../../daemon/spawn/contract.ts";
@@ -22,31 +18,19 @@ class SpawningLab implements AsyncDisposable {
     projects: ["api"],
     rules: [{ match: /Remember (\w+)/, steps: [{ say: "I shall remember $1" }] }],
   });
-  #daemon: Deno.ChildProcess | undefined;
 
   async up(): Promise<void> {
     const { lab } = this;
-    const config = join(lab.dir, "home/.config/mesh/config.yaml");
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
-    const spawn = { commands, allowed_paths: [lab.dir] };
-    Deno.mkdirSync(dirname(config), { recursive: true });
-    Deno.writeTextFileSync(config, JSON.stringify({ daemon: { port: 0 }, spawn }));
-    const { success } = await lab.mesh("setup").status;
-    assert(success, "mesh setup");
-    this.#daemon = lab.mesh("daemon");
-    await until("the daemon", () => readBeacon(lab.env));
+    await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
+    await lab.mesh.up();
   }
 
   get call() {
-    const { env } = this.lab;
-    const token = readConfig(env, readTextOrNothing)["daemon.auth_token"]?.reveal();
-    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
-    return client(readBeacon(env)?.url ?? "", fetch, headers);
+    return this.lab.mesh.call;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
     await this.lab[Symbol.asyncDispose]();
   }
 }

@@ -1,12 +1,8 @@
 /** Real Claude Code without a pane or a socket of ours: its own hook wakes it, and then ends. */
 
 import assert from "node:assert/strict";
-import { client } from "kit/client.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
 import { getTrace, notifyPeer } from "../../daemon/delivery/contract.ts";
-import { readConfig } from "../../daemon/config.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
 import { argumentsOf } from "../../daemon/processes.ts";
 import { Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
@@ -14,20 +10,14 @@ import { until } from "./waiting.ts";
 /** A daemon, and a Claude Code that `mesh setup` was run for. */
 class Office implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
-  #daemon: Deno.ChildProcess | undefined;
 
   async up(): Promise<void> {
-    Deno.mkdirSync(`${this.lab.dir}/home/.config/mesh`, { recursive: true });
-    Deno.writeTextFileSync(`${this.lab.dir}/home/.config/mesh/config.yaml`, "daemon: {port: 0}\n");
-    assert((await this.lab.mesh("setup").status).success, "mesh setup");
-    this.#daemon = this.lab.mesh("daemon");
-    await until("the daemon", () => readBeacon(this.lab.env)?.url);
+    await this.lab.mesh.setUp();
+    await this.lab.mesh.up();
   }
 
   get call() {
-    const token = readConfig(this.lab.env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
-    const headers = { authorization: `Bearer ${token}` };
-    return client(readBeacon(this.lab.env)?.url ?? "", fetch, headers);
+    return this.lab.mesh.call;
   }
 
   async peer() {
@@ -49,9 +39,6 @@ class Office implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.endAgents();
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
     await this.lab[Symbol.asyncDispose]();
   }
 }

@@ -1,69 +1,49 @@
 /** Real Codex offline: a home, a scripted model, a mesh daemon, and terminals on one server. */
 
-import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
-import { readBeacon } from "../../cli/daemon_client.ts";
+import { join } from "node:path";
 import { isThreadId } from "../../daemon/agents/codex/threads.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { codexAtStart, codexConfig } from "../../cli/selftest/agents/codex.ts";
-import { Model, type Rule } from "../../cli/selftest/model/model.ts";
+import type { Model, Rule } from "../../cli/selftest/model/model.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
-import { cacheDir, denoDir, installed, run } from "./lab.ts";
-import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
+import { binOf, codexCli, makeRunDir } from "./agents.ts";
+import { denoDir, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { submit } from "./typing.ts";
 import { until } from "./waiting.ts";
-
-/** The release that all of this is proved with. */
-export function codexCli() {
-  const name = "@openai/codex";
-  return installed({ name, version: "0.169.0", folder: "codex", program: "codex" });
-}
 
 /** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
 export class CodexLab implements AsyncDisposable {
   readonly dir: string;
-  readonly model: Model;
   readonly #wire: ResponsesWire;
   readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
   readonly #pids: number[] = [];
-  #daemon: Deno.ChildProcess | undefined;
   /** Whether our hooks were trusted: the composer is shown for a moment before Codex asks. */
   #trusts = false;
 
   constructor(rules: readonly Rule[], projects: readonly string[]) {
-    const found = codexCli();
-    if ("reason" in found) throw new Error(found.reason);
-    Deno.mkdirSync(cacheDir(), { recursive: true });
-    // Not in a folder for temporary files: Codex refuses to keep its helpers there.
-    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.dir = makeRunDir();
     // The server keeps its sockets in a folder that no setting moves; here it is the test's own.
     const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
     Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
     run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
-    this.model = new Model(rules);
-    this.#wire = new ResponsesWire(this.model);
-    for (
-      const name of ["home", "home/.codex", "home/.config/mesh", "home/.cache", "tmp", ...projects]
-    ) {
+    this.#wire = new ResponsesWire(rules);
+    for (const name of ["home/.codex", "home/.cache", "tmp", ...projects]) {
       Deno.mkdirSync(join(this.dir, name), { recursive: true, mode: 0o700 });
     }
-    this.env = {
-      HOME: join(this.dir, "home"),
-      TMPDIR: join(this.dir, "tmp"),
-      MESH_STATE: join(this.dir, "state"),
-      PATH: `${dirname(found.bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
-      LANG: "C.UTF-8",
-      SHELL: "/bin/sh",
-      SCRIPTED_KEY: "none",
-    };
+    this.env = { ...personIn(this.dir, binOf(codexCli)), SCRIPTED_KEY: "none" };
+    this.mesh = new Mesh(this);
     // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
     Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
-    Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
     const folders = projects.map((name) => join(this.dir, name));
     Deno.writeTextFileSync(this.config, codexConfig(this.#wire.url, folders));
+  }
+
+  get model(): Model {
+    return this.#wire.model;
   }
 
   get config(): string {
@@ -76,16 +56,13 @@ export class CodexLab implements AsyncDisposable {
 
   /** Sets Codex up by the product's own command, and starts the daemon. */
   async open(): Promise<this> {
-    const { success } = await this.mesh("setup", "--agent", "codex").status;
-    assert(success, "mesh setup");
-    this.#daemon = this.mesh("daemon");
-    await until("the daemon", () => readBeacon(this.env)?.url);
-    await until("its health", () => fetch(`${readBeacon(this.env)?.url}/health`).then(drained, no));
+    await this.mesh.setUp({ agent: "codex" });
+    await this.mesh.up();
     return this;
   }
 
   get call() {
-    return daemonIn(this);
+    return this.mesh.call;
   }
 
   async peer(name: string) {
@@ -146,10 +123,6 @@ export class CodexLab implements AsyncDisposable {
     return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
   }
 
-  mesh(...words: string[]): Deno.ChildProcess {
-    return mesh(this, words);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     // The shared server outlives its terminals, unless it is told.
     await new Deno.Command("codex", {
@@ -161,10 +134,8 @@ export class CodexLab implements AsyncDisposable {
     }).output();
     run("tmux", ["-S", join(this.dir, "tmux"), "kill-server"]);
     await until("the end of every terminal", () => !this.#pids.some((pid) => isAlive(pid)));
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
+    await this.mesh[Symbol.asyncDispose]();
     await this.#wire[Symbol.asyncDispose]();
-    await this.model[Symbol.asyncDispose]();
     await until("the last writes of what was ended", () => isRemoved(this.dir));
   }
 }
@@ -218,14 +189,4 @@ export function sessionIds({ codex_home }: CodexLab): string[] {
       isDirectory ? inside(join(dir, name)) : [name.slice(-42, -6)]
     );
   return inside(join(codex_home, "sessions")).filter(isThreadId);
-}
-
-async function drained(response: Response): Promise<boolean> {
-  await response.body?.cancel();
-  return response.ok;
-}
-
-function no(error: unknown): false {
-  if (error instanceof TypeError) return false;
-  throw error;
 }

@@ -6,25 +6,13 @@ import { codexAdapter } from "../../daemon/agents/codex/codex.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "../daemon/terminal.ts";
-import { codexCli, CodexLab, sessionIds } from "./codex_lab.ts";
+import { codexCli } from "./agents.ts";
+import { CodexLab, sessionIds } from "./codex_lab.ts";
 import { withLab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+import { ANSWERS, ASKS } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-/** The asker calls `ask` as its user says; the asked one answers whatever ask it is sent. */
-const RULES: readonly Rule[] = [
-  {
-    match: /^Ask (\S+): (.+)$/m,
-    steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
-  },
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered" },
-    ],
-  },
-];
+const RULES = [ASKS, ANSWERS];
 
 function test(name: string, body: () => Promise<void>): void {
   withLab(import.meta.url, name, body, codexCli);

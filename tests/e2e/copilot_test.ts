@@ -10,31 +10,23 @@ import { closePeer, getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { spawnPeer } from "../../daemon/spawn/contract.ts";
 import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
-import { cacheDir, installed, type Lab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
-import { type Office, withOffice, type Worker } from "./office.ts";
+import {
+  COPILOT,
+  COPILOT_MODEL,
+  COPILOT_TOUCHES,
+  copilotConfig,
+  copilotEnvironment,
+  isCopilotAsking,
+} from "../../cli/selftest/agents/copilot.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
+import { copilotCli, copilotUnpacked } from "./agents.ts";
+import type { Lab } from "./lab.ts";
+import { type Office, withOffice, type Worker } from "./office.ts";
+import { ANSWERS } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-const COPILOT = { name: "@github/copilot", version: "1.0.102" } as const;
-const MODEL = "scripted-1";
-
-const RULES: readonly Rule[] = [
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  {
-    match: /Touch (\S+)/,
-    steps: [
-      { tool: "bash", args: { command: "touch $1", description: "Touches" } },
-      { say: "The tool said: ${result}" },
-    ],
-  },
-];
+const RULES = [ANSWERS, COPILOT_TOUCHES];
 
 /** A subagent's first prompt stands behind what it is told of itself. */
 const DELEGATED: Rule = {
@@ -55,29 +47,17 @@ interface Copilot extends Worker {
   readonly model: ChatModel;
 }
 
-function copilotCli() {
-  return installed({ ...COPILOT, folder: "copilot", program: "copilot" });
-}
-
 /** A home whose user has trusted the folder; the program unpacks itself once for all of them. */
 function hire(lab: Lab, bin: string): Copilot {
-  lab.write("home/.copilot/config.json", { trustedFolders: [join(lab.dir, "api")] });
-  const unpacked = join(cacheDir(), `copilot-${COPILOT.version}`, "cache");
-  Deno.mkdirSync(unpacked, { recursive: true });
+  lab.write("home/.copilot/config.json", copilotConfig([join(lab.dir, "api")]));
   Deno.mkdirSync(join(lab.dir, "home/.cache"));
-  Deno.symlinkSync(unpacked, join(lab.dir, "home/.cache/copilot"));
+  Deno.symlinkSync(copilotUnpacked(), join(lab.dir, "home/.cache/copilot"));
   const model = new ChatModel([...RULES, DELEGATED]);
   return {
     backend: "copilot",
     bin,
-    command: ["copilot"],
-    env: {
-      COPILOT_OFFLINE: "true",
-      COPILOT_AUTO_UPDATE: "false",
-      COPILOT_PROVIDER_BASE_URL: model.url,
-      COPILOT_PROVIDER_API_KEY: "dummy",
-      COPILOT_MODEL: MODEL,
-    },
+    command: COPILOT,
+    env: copilotEnvironment(model.url),
     composer: copilotScreen,
     model,
   };
@@ -102,7 +82,7 @@ withOffice(
     const first = await office.answer(await office.ask(peer.peer_id, "Which port?"));
     assert.deepEqual([first.reply, first.responder], ["Port 8080", peer.name]);
     for (const stage of ["attempting", "sent", "seen"]) assert(first.stages.includes(stage), stage);
-    await until("its model", async () => (await office.peer())?.model === MODEL);
+    await until("its model", async () => (await office.peer())?.model === COPILOT_MODEL);
     await office.turn("idle");
     // One that the composer shows the end of, and one in whose place it shows a marker.
     for (const text of ["word ".repeat(1_200), "line\n".repeat(40)]) {
@@ -147,7 +127,7 @@ withOffice(
     assert.equal((await office.answer(first)).reply, "Port 8080");
     await office.turn("idle");
     const file = join(office.path, "made.txt");
-    const isOpen = () => office.screen.includes("Do you want to run this command?");
+    const isOpen = () => isCopilotAsking(office.screen);
     for (const last of [false, true]) {
       await office.say(`Touch ${file} now`);
       await until("the dialog", isOpen);

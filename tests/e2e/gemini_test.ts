@@ -6,8 +6,8 @@ import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
 import { resumeOf } from "../../daemon/agents/gemini/sessions.ts";
 import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
 import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
-import { geminiCli } from "./gemini_lab.ts";
-import { type Lab } from "./lab.ts";
+import { geminiCli } from "./agents.ts";
+import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
 import { until } from "./waiting.ts";
 

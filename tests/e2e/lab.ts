@@ -1,9 +1,8 @@
-/** Real agents offline: the pinned CLI, a namespace without a network, homes, panes, and an end. */
+/** Real agents offline: a namespace without a network, homes, panes, and an end. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
 import { configDir, type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
@@ -16,40 +15,13 @@ import {
 } from "../../cli/selftest/agents/claude_code.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
 import { Model, type Rule } from "../../cli/selftest/model/model.ts";
-import { inhabitants, inPane, mesh, tmux } from "./programs.ts";
+import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./agents.ts";
+import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { submit } from "./typing.ts";
 import { tell, until } from "./waiting.ts";
 
-const CLAUDE_CODE = { name: "@anthropic-ai/claude-code", version: "2.1.329" } as const;
 /** Says to a test process that it already is in the namespace. */
 const INSIDE = "MESH_LAB_INSIDE";
-
-/** Where agents are kept between runs, so that they are downloaded once. */
-export function cacheDir(): string {
-  const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
-  return join(cache, "mesh-agents");
-}
-
-/** A program, or why it is not here. */
-export type Installed = { bin: string } | { reason: string };
-
-export function claudeCode(): Installed {
-  return installed({ ...CLAUDE_CODE, folder: "claude-code", program: "claude" });
-}
-
-/** A package of npm, installed when it is missing; or why it cannot be. */
-export function installed(
-  { name, version, folder, program }: Record<"name" | "version" | "folder" | "program", string>,
-): Installed {
-  const dir = join(cacheDir(), `${folder}-${version}`);
-  const bin = join(dir, "node_modules", ".bin", program);
-  const works = () => run(bin, ["--version"]).includes(version);
-  if (works()) return { bin };
-  tell(`Installing ${name}@${version} into ${dir}`);
-  Deno.mkdirSync(dir, { recursive: true });
-  run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
-  return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
-}
 
 /** Why no test can be cut off from the network here; undefined where it can. */
 function isolationMissing(): string | undefined {
@@ -113,18 +85,6 @@ function missingNow(agent: () => Installed): string | undefined {
   return "reason" in found ? found.reason : undefined;
 }
 
-/** What a program prints; nothing when it is not there, or fails. */
-export function run(program: string, args: readonly string[]): string {
-  try {
-    const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
-      .outputSync();
-    return success ? new TextDecoder().decode(stdout) : "";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "";
-    throw error;
-  }
-}
-
 export interface LabOptions {
   readonly rules?: readonly Rule[];
   /** Leaves the home as the CLI would have it before `mesh setup`. */
@@ -140,42 +100,29 @@ export class Lab implements AsyncDisposable {
   readonly model: Model;
   /** The environment of everything that runs in here. */
   readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
   readonly tmux_socket: string;
-  readonly #bin: string;
   readonly #pids: number[] = [];
 
   constructor(options: LabOptions = {}) {
     const { rules = [], bare = false, permissions = [], projects = ["api"] } = options;
-    const installed = claudeCode();
-    if ("reason" in installed) throw new Error(installed.reason);
-    this.#bin = installed.bin;
-    Deno.mkdirSync(cacheDir(), { recursive: true });
-    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.dir = makeRunDir();
     this.model = new Model(rules);
     this.tmux_socket = join(this.dir, "tmux");
     for (const name of ["home", "run", "tmp", ...projects]) {
       Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
     }
-    this.env = this.#environment();
+    this.env = {
+      ...personIn(this.dir, binOf(claudeCode)),
+      XDG_RUNTIME_DIR: join(this.dir, "run"),
+      ...claudeEnvironment(this.model.url),
+    };
+    this.mesh = new Mesh(this);
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
     // Written now: a session that runs keeps this file in memory, and writes it over ours.
     const folders = projects.map((name) => join(this.dir, name));
     this.write("home/.claude.json", claudeStartedBefore(CLAUDE_CODE.version, folders));
     if (!bare) this.#setUp();
-  }
-
-  #environment(): Record<string, string> {
-    return {
-      HOME: join(this.dir, "home"),
-      XDG_RUNTIME_DIR: join(this.dir, "run"),
-      TMPDIR: join(this.dir, "tmp"),
-      MESH_STATE: join(this.dir, "state"),
-      DENO_DIR: denoDir(),
-      PATH: `${dirname(this.#bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
-      LANG: "C.UTF-8",
-      SHELL: "/bin/sh",
-      ...claudeEnvironment(this.model.url),
-    };
   }
 
   get config_dir(): string {
@@ -224,11 +171,6 @@ export class Lab implements AsyncDisposable {
     return tmux(this, args);
   }
 
-  /** Starts a program of ours with the lab's environment; what it logs is kept in the lab. */
-  mesh(...words: string[]): Deno.ChildProcess {
-    return mesh(this, words);
-  }
-
   /** Ends the panes and what runs in them, and waits for it. */
   async endAgents(): Promise<void> {
     const pids = [...this.#pids, ...inhabitants(this)];
@@ -238,6 +180,7 @@ export class Lab implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endAgents();
+    await this.mesh[Symbol.asyncDispose]();
     await this.model[Symbol.asyncDispose]();
     await until("the last writes of what was ended", () => isRemoved(this.dir));
   }
@@ -291,9 +234,4 @@ export class Claude {
   press(key: string): void {
     this.keys(key);
   }
-}
-
-export function denoDir(): string {
-  return z.object({ denoDir: z.string() })
-    .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
 }

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { systemClock } from "kit/clock.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
 import { getAsk, openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import type { Screen, View } from "../../daemon/agents/screens.ts";
 import { type Backend, listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { type Installed, Lab, withLab } from "./lab.ts";
-import { daemonIn, inPane } from "./programs.ts";
+import { binOf, type Installed } from "./agents.ts";
+import { Lab, withLab } from "./lab.ts";
+import { inPane } from "./programs.ts";
 import { tell, until } from "./waiting.ts";
 
 const START_MS = 40_000;
@@ -35,7 +35,6 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
   readonly worker: W;
   readonly #pids: number[] = [];
-  #daemon: Deno.ChildProcess | undefined;
   #pane = "";
 
   /** `hire` writes what the agent's user has in the home before `mesh setup`. */
@@ -43,15 +42,10 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
     this.worker = hire(this.lab);
   }
 
-  /** Starts the daemon, with what its configuration says beside. */
+  /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
   async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
-    const path = `${this.lab.dir}/home/.config/mesh/config.yaml`;
-    Deno.mkdirSync(dirname(path), { recursive: true });
-    Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
-    const { success } = await this.lab.mesh("setup", "--agent", this.worker.backend).status;
-    assert(success, "mesh setup");
-    this.#daemon = this.lab.mesh("daemon");
-    await until("the daemon", () => readBeacon(this.lab.env)?.url);
+    await this.lab.mesh.setUp({ agent: this.worker.backend, config });
+    await this.lab.mesh.up();
   }
 
   /** What the agent runs in. */
@@ -138,7 +132,7 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   }
 
   get call() {
-    return daemonIn(this.lab);
+    return this.lab.mesh.call;
   }
 
   async ask(to_peer: string, text: string): Promise<string> {
@@ -176,8 +170,6 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.lab.endAgents();
     await until("the end of the agent", () => !this.#pids.some((pid) => isAlive(pid)));
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
     await this.worker.model[Symbol.asyncDispose]();
     await this.lab[Symbol.asyncDispose]();
   }
@@ -195,9 +187,8 @@ export function withOffice<W extends Worker>(
   test: (office: Office<W>) => Promise<void>,
 ): void {
   withLab(file, name, async () => {
-    const found = agent();
-    if ("reason" in found) throw new Error(found.reason);
-    await using office = new Office((lab) => hire(lab, found.bin));
+    const bin = binOf(agent);
+    await using office = new Office((lab) => hire(lab, bin));
     await office.up(config?.(office.lab, office.worker));
     try {
       await test(office);

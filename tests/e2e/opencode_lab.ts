@@ -1,105 +1,52 @@
 /** Real opencode offline: the pinned CLI in a pane, a daemon of its own, and an end. */
 
-import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Call } from "kit/client.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { OPENCODE_ENVIRONMENT, opencodeSettings } from "../../cli/selftest/agents/opencode.ts";
+import {
+  OPENCODE_ENVIRONMENT,
+  opencodeSettings,
+  plantOpencodeKit,
+} from "../../cli/selftest/agents/opencode.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
-import { cacheDir, denoDir, run } from "./lab.ts";
-import { daemonIn, inPane, mesh, tmux } from "./programs.ts";
+import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./agents.ts";
+import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { compose, insist } from "./typing.ts";
-import { tell, until } from "./waiting.ts";
+import { until } from "./waiting.ts";
 
-export const OPENCODE = "1.18.33";
 const START_MS = 60_000;
-
-/** The program, and the package that it would fetch at its first start with a plugin. */
-export function opencode(): { bin: string } | { reason: string } {
-  const dir = join(cacheDir(), `opencode-${OPENCODE}`);
-  const bin = join(dir, "node_modules", ".bin", "opencode");
-  const works = () =>
-    run(bin, ["--version"]).includes(OPENCODE) &&
-    run("ls", [join(kitDir(), "node_modules", "@opencode-ai")]).includes("plugin");
-  if (works()) return { bin };
-  tell(`Installing opencode-ai@${OPENCODE} into ${dir}`);
-  for (const [to, name] of [[dir, "opencode-ai"], [kitDir(), "@opencode-ai/plugin"]] as const) {
-    Deno.mkdirSync(to, { recursive: true });
-    run("npm", ["install", "--prefix", to, "--no-audit", "--no-fund", `${name}@${OPENCODE}`]);
-  }
-  return works() ? { bin } : { reason: `opencode-ai@${OPENCODE} cannot be installed with npm` };
-}
-
-function kitDir(): string {
-  return join(cacheDir(), `opencode-${OPENCODE}`, "home");
-}
 
 /** A home that `mesh setup` was run in, a scripted model, a tmux server, and a daemon. */
 export class OpencodeLab implements AsyncDisposable {
   readonly dir: string;
   readonly model: ChatModel;
   readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
   readonly folder: string;
   readonly tmux_socket: string;
   readonly #pids: number[] = [];
-  #daemon: Deno.ChildProcess | undefined;
 
   constructor(rules: readonly Rule[]) {
-    const installed = opencode();
-    if ("reason" in installed) throw new Error(installed.reason);
-    this.dir = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.dir = makeRunDir();
     this.folder = join(this.dir, "api");
     this.model = new ChatModel(rules);
     this.tmux_socket = join(this.dir, "tmux");
     for (const name of ["home", "api", "tmp"]) Deno.mkdirSync(join(this.dir, name));
-    this.env = {
-      HOME: join(this.dir, "home"),
-      TMPDIR: join(this.dir, "tmp"),
-      MESH_STATE: join(this.dir, "state"),
-      DENO_DIR: denoDir(),
-      PATH: `${dirname(installed.bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
-      LANG: "C.UTF-8",
-      SHELL: "/bin/sh",
-      ...OPENCODE_ENVIRONMENT,
-    };
-    const config_dir = join(this.dir, "home", ".config", "opencode");
-    Deno.mkdirSync(config_dir, { recursive: true });
-    run("cp", ["-r", `${kitDir()}/.`, config_dir]);
+    this.env = { ...personIn(this.dir, binOf(opencodeCli)), ...OPENCODE_ENVIRONMENT };
+    this.mesh = new Mesh(this);
+    const config_dir = join(this.dir, "home/.config/opencode");
+    plantOpencodeKit(config_dir, OPENCODE.version);
     const settings = JSON.stringify(opencodeSettings(this.model.url), null, 2);
     Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), `// The user's own.\n${settings}\n`);
-    Deno.mkdirSync(join(this.dir, "home", ".config", "mesh"));
-    Deno.writeTextFileSync(join(this.dir, "home/.config/mesh/config.yaml"), "daemon: {port: 0}\n");
-  }
-
-  /** Runs one of our own commands to its end. */
-  async setUp(): Promise<void> {
-    const { success } = await mesh(this, ["setup", "--agent", "opencode"]).status;
-    assert(success, "mesh setup");
-  }
-
-  async up(): Promise<void> {
-    this.#daemon = mesh(this, ["daemon"]);
-    await until("the daemon", async () => {
-      const url = readBeacon(this.env)?.url;
-      return url !== undefined && await answers(`${url}/health`);
-    });
-  }
-
-  /** Ends the daemon as a fault would: no goodbye, nothing written. */
-  async crash(): Promise<void> {
-    this.#daemon?.kill("SIGKILL");
-    await this.#daemon?.status;
-    this.#daemon = undefined;
   }
 
   get call(): Call {
-    return daemonIn(this);
+    return this.mesh.call;
   }
 
   async peer() {
@@ -197,18 +144,8 @@ export class OpencodeLab implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endAgents();
-    await this.crash();
+    await this.mesh.crash();
     await this.model[Symbol.asyncDispose]();
     await until("the last writes of what was ended", () => isRemoved(this.dir));
-  }
-}
-
-async function answers(url: string): Promise<boolean> {
-  try {
-    const response = await fetch(url);
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
   }
 }

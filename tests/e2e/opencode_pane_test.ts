@@ -2,31 +2,18 @@
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
+import type { Addressee } from "../../daemon/agents/contract.ts";
 import { paneRung } from "../../daemon/agents/pane.ts";
 import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
+import { noteParcel } from "../daemon/parcels.ts";
 import { silent } from "../daemon/terminal.ts";
 import { withLab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
-import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { opencodeCli } from "./agents.ts";
+import { OpencodeLab } from "./opencode_lab.ts";
+import { TOUCHES } from "./rules.ts";
 import { until } from "./waiting.ts";
-
-const RULES: readonly Rule[] = [
-  {
-    match: /^Touch it/,
-    steps: [
-      { tool: "bash", args: { command: "touch ./touched", description: "Touches" } },
-      { say: "Touched" },
-    ],
-  },
-];
-
-function parcel(id: string, text: string): Parcel {
-  const framed = `[mesh] <peer-message type="notify" id="${id}" from="@web">${text}</peer-message>`;
-  return { delivery_id: id, proof_id: id, kind: "notify", human: false, framed };
-}
 
 function addressee({ tmux_socket, pane: { pid, pane_id } }: OpencodeLab): Addressee {
   return {
@@ -43,22 +30,22 @@ function addressee({ tmux_socket, pane: { pid, pane_id } }: OpencodeLab): Addres
 }
 
 withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
-  await using lab = new OpencodeLab(RULES);
+  await using lab = new OpencodeLab([TOUCHES]);
   await lab.start();
   const ground = { clock: systemClock, log: silent };
   await using tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: lab.dir });
   const rung = paneRung({ ...ground, tmuxes, screen: opencodeScreen });
   const peer = addressee(lab);
   const refusal = async () => {
-    const ready = await rung.check(peer, parcel("notif-000000000000", "x"));
+    const ready = await rung.check(peer, noteParcel("notif-000000000000", "x"));
     return ready.ready ? undefined : ready.reason;
   };
   await until("an empty composer", async () => await refusal() === undefined);
   await systemClock.sleep(5_000); // What is pasted before is lost.
 
   const messages = [
-    parcel("notif-aaaaaaaaaaaa", "one line"),
-    parcel("notif-bbbbbbbbbbbb", `many lines\n${"of a text\n".repeat(40)}and an end`),
+    noteParcel("notif-aaaaaaaaaaaa", "one line"),
+    noteParcel("notif-bbbbbbbbbbbb", `many lines\n${"of a text\n".repeat(40)}and an end`),
   ];
   for (const message of messages) {
     assert.deepEqual(await rung.deliver(peer, message), { state: "sent" });
@@ -75,9 +62,9 @@ withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
   await lab.say("Touch it, please");
   await until("the dialog", () => lab.screen.includes("Allow once"));
   assert.equal(await refusal(), "dialog_open");
-  assert.deepEqual(await rung.deliver(peer, parcel("notif-cccccccccccc", "no")), {
+  assert.deepEqual(await rung.deliver(peer, noteParcel("notif-cccccccccccc", "no")), {
     state: "refused",
     reason: "dialog_open",
   });
   assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
-}, opencode);
+}, opencodeCli);

@@ -6,33 +6,12 @@ import { z } from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
 import { withLab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
-import { opencode, OpencodeLab } from "./opencode_lab.ts";
+import { opencodeCli } from "./agents.ts";
+import { OpencodeLab } from "./opencode_lab.ts";
+import { ANSWERS, ANSWERS_LATER, TOUCHES } from "./rules.ts";
 import { until } from "./waiting.ts";
 
-const RULES: readonly Rule[] = [
-  {
-    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  {
-    match: /^\[mesh\] Not read yet, further up: (ask-[0-9a-f]+)$/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
-      { say: "Answered $1" },
-    ],
-  },
-  {
-    match: /^Touch it/,
-    steps: [
-      { tool: "bash", args: { command: "touch ./touched", description: "Touches" } },
-      { say: "Touched" },
-    ],
-  },
-];
+const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
 
 /** The first turn waits for the MCP servers, which start on a machine that may be busy. */
 const ANSWER_MS = 60_000;
@@ -49,8 +28,8 @@ async function answered(lab: OpencodeLab, id: string): Promise<void> {
 
 withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp({ agent: "opencode" });
+  await lab.mesh.up();
   await lab.start();
   const peer = await lab.connected("pending_first_turn");
   assert.equal(peer.name, "api-opencode");
@@ -82,12 +61,12 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   release();
   await answered(lab, third);
   for (const id of [first, second, third]) assert.equal(lab.model.timesSaid(`id="${id}"`), 1);
-}, opencode);
+}, opencodeCli);
 
 withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp({ agent: "opencode" });
+  await lab.mesh.up();
   await lab.start();
   await lab.connected("pending_first_turn");
   await lab.enterWeb();
@@ -105,12 +84,12 @@ withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", asy
   await answered(lab, id);
   assert.equal(lab.model.timesSaid(`id="${id}"`), 1, "not repeated");
   assert.equal(lab.model.timesSaid("Not read yet"), 1, "but named");
-}, opencode);
+}, opencodeCli);
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
   await using lab = new OpencodeLab(RULES);
-  await lab.setUp();
-  await lab.up();
+  await lab.mesh.setUp({ agent: "opencode" });
+  await lab.mesh.up();
   await lab.start();
   const { peer_id } = await lab.connected("pending_first_turn");
   await lab.enterWeb();
@@ -119,8 +98,8 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await until("the dialog", () => lab.screen.includes("Allow once"));
   const waiting = await lab.ask("Which port?");
   await lab.reached(waiting, "sent");
-  await lab.crash();
-  await lab.up();
+  await lab.mesh.crash();
+  await lab.mesh.up();
   await lab.connected("awaiting_input");
   assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
   assert(lab.screen.includes("Allow once"), "nobody has answered it");
@@ -146,7 +125,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await answered(lab, late);
   assert.equal(lab.model.timesSaid(`id="${waiting}"`), 1, "the same session, told once");
   assert.equal(lab.model.timesSaid(`id="${late}"`), 1);
-}, opencode);
+}, opencodeCli);
 
 /** The one session that opencode has on its disk. */
 function sessionIn({ env }: OpencodeLab): string {

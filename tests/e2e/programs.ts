@@ -1,13 +1,16 @@
 /** The programs around a real agent: a tmux of its own, our own commands, and the daemon's door. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { type Call, client } from "kit/client.ts";
-import { readBeacon } from "../../cli/daemon_client.ts";
+import { findDaemon, readBeacon } from "../../cli/daemon_client.ts";
+import { tryHealth } from "../../cli/lifecycle.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { type Env, readTextOrNothing } from "../../daemon/places.ts";
 import { isDescendant } from "../../daemon/processes.ts";
+import { until } from "./waiting.ts";
 
 export const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
@@ -16,6 +19,37 @@ export interface Place {
   readonly dir: string;
   /** The environment of everything that runs in here. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** What a program prints; nothing when it is not there, or fails. */
+export function run(program: string, args: readonly string[]): string {
+  try {
+    const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
+      .outputSync();
+    return success ? new TextDecoder().decode(stdout) : "";
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  }
+}
+
+/** The environment of a person who lives in a directory, with this program on the PATH. */
+export function personIn(dir: string, bin: string): Record<string, string> {
+  return {
+    HOME: join(dir, "home"),
+    TMPDIR: join(dir, "tmp"),
+    MESH_STATE: join(dir, "state"),
+    DENO_DIR: denoDir(),
+    PATH: `${dirname(bin)}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
+    LANG: "C.UTF-8",
+    SHELL: "/bin/sh",
+  };
+}
+
+/** Without it, a new HOME would fetch all modules again. */
+export function denoDir(): string {
+  return z.object({ denoDir: z.string() })
+    .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
 }
 
 /** The tmux program itself, on the socket in this place. */
@@ -65,10 +99,61 @@ export function mesh({ dir, env }: Place, words: readonly string[]): Deno.ChildP
   }).spawn();
 }
 
-/** A client of the daemon that is up in this place. */
-export function daemonIn({ env }: Place): Call {
-  const beacon = readBeacon(env);
-  assert(beacon, "a daemon is up");
-  const token = readConfig(env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
-  return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+interface Plan {
+  readonly agent?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+/** The mesh of a place: its configuration, what `mesh setup` writes, and its daemon. */
+export class Mesh implements AsyncDisposable {
+  readonly #place: Place;
+  #daemon: Deno.ChildProcess | undefined;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** Sets up all agents, or one, with what the configuration says beside. */
+  async setUp({ agent, config }: Plan = {}): Promise<void> {
+    const path = join(this.#place.dir, "home/.config/mesh/config.yaml");
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
+    const whom = agent === undefined ? [] : ["--agent", agent];
+    const { success } = await mesh(this.#place, ["setup", ...whom]).status;
+    assert(success, "mesh setup");
+  }
+
+  /** Starts the daemon, and waits until it answers. */
+  async up(): Promise<void> {
+    const { env } = this.#place;
+    const { pid } = this.#daemon = mesh(this.#place, ["daemon"]);
+    await until("the daemon", async () => {
+      return readBeacon(env)?.pid === pid && await tryHealth(findDaemon(env, false));
+    });
+  }
+
+  /** Ends the daemon as a fault would: no goodbye, nothing written. */
+  async crash(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  async #end(signal: Deno.Signal): Promise<void> {
+    const daemon = this.#daemon;
+    this.#daemon = undefined;
+    daemon?.kill(signal);
+    await daemon?.status;
+  }
+
+  /** A client of the daemon that is up. */
+  get call(): Call {
+    const { env } = this.#place;
+    const beacon = readBeacon(env);
+    assert(beacon, "a daemon is up");
+    const token = readConfig(env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
+    return client(beacon.url, fetch, { authorization: `Bearer ${token}` });
+  }
 }

@@ -5,11 +5,18 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
-import { cacheDir, claudeCode, denoDir, type Installed, withLab } from "./lab.ts";
-import { MAIN } from "./programs.ts";
-import { codexCli } from "./codex_lab.ts";
-import { geminiCli } from "./gemini_lab.ts";
-import { opencode } from "./opencode_lab.ts";
+import {
+  binOf,
+  claudeCode,
+  codexCli,
+  copilotCli,
+  geminiCli,
+  type Installed,
+  makeRunDir,
+  opencodeCli,
+} from "./agents.ts";
+import { withLab } from "./lab.ts";
+import { denoDir, MAIN } from "./programs.ts";
 import { until } from "./waiting.ts";
 
 const Answer = z.object({
@@ -28,8 +35,7 @@ class Machine implements Disposable {
   readonly #env: Record<string, string>;
 
   constructor(bin_dir: string) {
-    Deno.mkdirSync(cacheDir(), { recursive: true });
-    this.home = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+    this.home = makeRunDir();
     this.#env = {
       HOME: this.home,
       PATH: `${bin_dir}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
@@ -68,7 +74,7 @@ class Machine implements Disposable {
   assertClean(): void {
     const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
     assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);
-    for (const name of [".claude", ".claude.json", ".codex", ".gemini", ".config"]) {
+    for (const name of [".claude", ".claude.json", ".codex", ".copilot", ".gemini", ".config"]) {
       assert.throws(() => Deno.statSync(join(this.home, name)), Deno.errors.NotFound, name);
     }
     assert.deepEqual(this.strays(), []);
@@ -106,9 +112,7 @@ function namesIn(dir: string): string[] {
 }
 
 function machineWith(agent: () => Installed): Machine {
-  const found = agent();
-  if ("reason" in found) throw new Error(found.reason);
-  return new Machine(dirname(found.bin));
+  return new Machine(dirname(binOf(agent)));
 }
 
 withLab(
@@ -168,12 +172,30 @@ withLab(
   geminiCli,
 );
 
+withLab(
+  import.meta.url,
+  "selftest passes with Copilot CLI, at a dialog and resumed",
+  async () => {
+    using machine = machineWith(copilotCli);
+    const scenarios = ["--scenario", "dialog", "--scenario", "resumed"];
+    const { code, told } = await machine.answer("--agent", "copilot", ...scenarios);
+    assert.deepEqual(told, [
+      "dialog passed, pane",
+      "resumed passed, pane",
+      "all not tested, native",
+    ]);
+    assert.equal(code, 0);
+    machine.assertClean();
+  },
+  copilotCli,
+);
+
 withLab(import.meta.url, "selftest passes with opencode, at a dialog", async () => {
-  using machine = machineWith(opencode);
+  using machine = machineWith(opencodeCli);
   const { code, told } = await machine.answer("--agent", "opencode", "--scenario", "dialog");
   assert.deepEqual([code, told[0]], [0, "dialog passed, websocket"]);
   machine.assertClean();
-}, opencode);
+}, opencodeCli);
 
 withLab(import.meta.url, "selftest that is interrupted leaves nothing behind", async () => {
   using machine = machineWith(claudeCode);

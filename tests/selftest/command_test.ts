@@ -29,7 +29,7 @@ Deno.test("an agent that is not installed is said to be so, and is no failure", 
     ok: true,
     interrupted: false,
     results: [],
-    not_installed: ["claude-code", "codex", "gemini", "opencode"],
+    not_installed: ["claude-code", "codex", "copilot", "gemini", "opencode"],
   });
 });
 
@@ -37,7 +37,7 @@ Deno.test("an agent that nobody knows is misuse, and the known ones are named", 
   using p = place();
   const { code, err } = await p.selftest("--agent", "clippy");
   assert.equal(code, 2);
-  assert.match(err, /"clippy" is not one of claude-code, codex, gemini, opencode/);
+  assert.match(err, /"clippy" is not one of claude-code, codex, copilot, gemini, opencode/);
 });
 
 Deno.test("a scenario that there is none of is misuse, and the known ones are named", async () => {

@@ -1,9 +1,7 @@
 /** Codex in a home of its own: its user trusts our hooks, and is asked before an escalation. */
 
 import { join } from "node:path";
-import { Model } from "../model/model.ts";
 import { ResponsesWire } from "../model/responses.ts";
-import type { Held, Scripted } from "../model/scripted.ts";
 import { writeText } from "../writing.ts";
 import type { Specimen } from "../specimen.ts";
 
@@ -33,31 +31,11 @@ export function codexAtStart(screen: string): string | undefined {
   return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
 }
 
-/** The model and the wire before it, as one. */
-class CodexModel implements Scripted {
-  readonly #model = new Model();
-  readonly #wire = new ResponsesWire(this.#model);
-  readonly url = this.#wire.url;
-
-  times(text: string): number {
-    return this.#model.times(text);
-  }
-
-  hold(): Held {
-    return this.#model.hold();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#model[Symbol.asyncDispose]();
-    await this.#wire[Symbol.asyncDispose]();
-  }
-}
-
 export const codex: Specimen = {
   agent: "codex",
   title: "Codex",
   program: "codex",
-  model: () => new CodexModel(),
+  model: () => new ResponsesWire(),
   furnish({ home, folder }, { url }) {
     writeText(join(home, ".codex", "config.toml"), codexConfig(url, [folder]));
     return { SCRIPTED_KEY: "none" };

@@ -38,7 +38,7 @@ export const opencode: Specimen = {
   furnish({ home, version }, { url }) {
     const folder = join(home, ".config", "opencode");
     writeJson(join(folder, "opencode.json"), opencodeSettings(url));
-    plantKit(folder, version);
+    plantOpencodeKit(folder, version);
     return OPENCODE_ENVIRONMENT;
   },
   command: ["opencode"],
@@ -59,7 +59,7 @@ export const opencode: Specimen = {
  * opencode fetches this package for whoever has a plugin, at its first start. Ours needs nothing
  * of it, and nothing is to be fetched.
  */
-function plantKit(folder: string, version: string): void {
+export function plantOpencodeKit(folder: string, version: string): void {
   const name = "@opencode-ai/plugin";
   const dependencies = { [name]: version };
   writeJson(join(folder, "package.json"), { dependencies });

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Rule, Step } from "./model.ts";
-import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
+import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE_CHARS = 40;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
@@ -34,11 +34,9 @@ export class ChatModel implements Scripted {
   readonly #gate = new Gate();
   #ids = 0;
 
-  /** Listens on a free port of the loopback interface. */
   constructor(rules: readonly Rule[]) {
     this.#rules = rules;
-    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.#serve(request));
+    this.#server = onLoopback((request) => this.#serve(request));
   }
 
   get url(): string {

@@ -1,7 +1,7 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
 import { z } from "zod";
-import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
+import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 
@@ -35,10 +35,8 @@ export class GeminiWire implements Scripted {
   readonly #told: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  /** Listens on a free port of the loopback interface. */
   constructor() {
-    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.#serve(request));
+    this.#server = onLoopback((request) => this.#serve(request));
   }
 
   get url(): string {

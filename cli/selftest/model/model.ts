@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { systemClock } from "kit/clock.ts";
-import { countOf, Gate, type Held, type Scripted } from "./scripted.ts";
+import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE_CHARS = 40;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
@@ -59,11 +59,9 @@ export class Model implements Scripted {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  /** Listens on a free port of the loopback interface. */
   constructor(rules: readonly Rule[] = []) {
     this.#rules = rules;
-    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.#serve(request));
+    this.#server = onLoopback((request) => this.#serve(request));
   }
 
   get url(): string {

@@ -1,8 +1,8 @@
 /** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
 
 import { z } from "zod";
-import type { Model } from "./model.ts";
-import type { Held, Scripted } from "./scripted.ts";
+import { Model, type Rule } from "./model.ts";
+import { type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
@@ -36,16 +36,15 @@ type Told = z.infer<typeof Told>;
 const SURROUNDINGS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
-/** Listens on a free port of the loopback interface, and asks the model there. */
+/** Listens on a free port of the loopback interface, and asks a model of its own there. */
 export class ResponsesWire implements Scripted {
-  readonly #model: Model;
+  readonly model: Model;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  constructor(model: Model) {
-    this.#model = model;
-    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.#serve(request));
+  constructor(rules: readonly Rule[] = []) {
+    this.model = new Model(rules);
+    this.#server = onLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
@@ -53,14 +52,15 @@ export class ResponsesWire implements Scripted {
   }
 
   times(text: string): number {
-    return this.#model.times(text);
+    return this.model.times(text);
   }
 
   hold(): Held {
-    return this.#model.hold();
+    return this.model.hold();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.model[Symbol.asyncDispose]();
     await this.#server.shutdown();
   }
 
@@ -71,7 +71,7 @@ export class ResponsesWire implements Scripted {
     }
     const body = Body.parse(await request.json());
     const asked = { method: "POST", body: JSON.stringify(inItsWords(body)) };
-    const answer = await fetch(`${this.#model.url}/v1/messages`, asked);
+    const answer = await fetch(`${this.model.url}/v1/messages`, asked);
     return this.#answer(body, Told.parse(await answer.json()));
   }
 

@@ -30,6 +30,13 @@ export class Gate {
   }
 }
 
+/** Serves on a free port of the loopback interface. */
+export function onLoopback(
+  serve: (request: Request) => Promise<Response>,
+): Deno.HttpServer<Deno.NetAddr> {
+  return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, serve);
+}
+
 /** How often a text stands in another. */
 export function countOf(text: string, whole: string): number {
   return whole.split(text).length - 1;

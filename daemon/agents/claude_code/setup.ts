@@ -1,5 +1,13 @@
 /** Our entries in Claude Code's settings: put in, found again, taken out. Pure, on parsed JSON. */
 
+import {
+  groupsWithout,
+  objectAt,
+  quoted,
+  withHooks,
+  withMember,
+  withoutHooks,
+} from "../hooks/settings.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
 /** Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down. */
@@ -52,28 +60,12 @@ export function installHooks(
   plan: SetupPlan,
   kind = CLAUDE_CODE,
 ): JsonObject {
-  const hooks = { ...objectAt(settings, "hooks") };
-  for (const event of kind.events) {
-    const groups = listAt(hooks, event, "hooks.");
-    const ours = groupFor(kind, event, plan);
-    const kept = groups.flatMap((group) => withoutOurs(group, kind.agent));
-    const isThere = groups.some((group) => same(group, ours)) && kept.length === groups.length - 1;
-    hooks[event] = isThere ? groups : [...kept, ours];
-  }
-  return { ...settings, hooks };
+  const ours = (event: string) => groupFor(kind, event, plan);
+  return withHooks(settings, { events: kind.events, ours, withoutOurs: withoutOurs(kind) });
 }
 
-export function removeHooks(settings: JsonObject, { agent } = CLAUDE_CODE): JsonObject {
-  const hooks = objectAt(settings, "hooks");
-  const kept = Object.entries(hooks).flatMap(([event, groups]): [string, Json][] => {
-    if (!Array.isArray(groups) || groups.every((group) => withoutOurs(group, agent)[0] === group)) {
-      return [[event, groups]];
-    }
-    const others = groups.flatMap((group) => withoutOurs(group, agent));
-    return others.length > 0 ? [[event, others]] : [];
-  });
-  const rest = Object.fromEntries(kept);
-  return same(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+export function removeHooks(settings: JsonObject, kind = CLAUDE_CODE): JsonObject {
+  return withoutHooks(settings, withoutOurs(kind));
 }
 
 /** `~/.claude.json` with our MCP server, whose tools are not hidden behind a search. */
@@ -102,12 +94,6 @@ export function removeMcp(settings: JsonObject): JsonObject {
   return withMember(settings, "mcpServers", others);
 }
 
-/** An object with a member set; without it where nothing is left inside. */
-export function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
-  if (Object.keys(value).length > 0) return { ...whole, [key]: value };
-  return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
-}
-
 function groupFor(kind: HookKind, event: string, plan: SetupPlan): JsonObject {
   const { agent, seconds_max, held = {}, waking = [] } = kind;
   const command = (name: string) => [...plan.mesh, "hook", agent, name].map(quoted).join(" ");
@@ -117,13 +103,8 @@ function groupFor(kind: HookKind, event: string, plan: SetupPlan): JsonObject {
   return { hooks: [told, { ...waits, asyncRewake: true }] };
 }
 
-/** The group as it is, what others have in it, or nothing when it was all ours. */
-function withoutOurs(group: Json, agent: string): readonly Json[] {
-  const entries = isObject(group) ? group["hooks"] : undefined;
-  if (!isObject(group) || !Array.isArray(entries)) return [group];
-  const others = entries.filter((entry) => !isOurHook(entry, agent));
-  if (others.length === entries.length) return [group];
-  return others.length > 0 ? [{ ...group, hooks: others }] : [];
+function withoutOurs({ agent }: HookKind) {
+  return groupsWithout((entry) => isOurHook(entry, agent));
 }
 
 /** By its last words, wherever mesh was installed when it was written. */
@@ -138,25 +119,4 @@ function isOurHook(entry: Json, agent: string): boolean {
 function isOurServer(server: Json): boolean {
   const args = isObject(server) ? server["args"] : undefined;
   return Array.isArray(args) && args.at(-1) === "mcp";
-}
-
-export function objectAt(whole: JsonObject, key: string): JsonObject {
-  const value = whole[key] ?? {};
-  if (!isObject(value)) throw new Unchangeable(`"${key}" is not an object`);
-  return value;
-}
-
-export function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
-  const value = whole[key] ?? [];
-  if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
-  return value;
-}
-
-export function same(left: Json, right: Json): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
-}
-
-/** One word for `sh`. */
-export function quoted(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

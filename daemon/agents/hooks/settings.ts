@@ -1,0 +1,78 @@
+/** Hooks in an agent's settings: ours put in, found again, taken out. Pure, on parsed JSON. */
+
+import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
+
+/** How one agent writes its hooks, event by event. */
+export interface HookForm {
+  readonly events: readonly string[];
+  /** Our entry for an event. */
+  ours(event: string): JsonObject;
+  /** The entry as it is, what others have in it, or nothing when it was all ours. */
+  withoutOurs: WithoutOurs;
+}
+
+export type WithoutOurs = (entry: Json) => readonly Json[];
+
+/** Settings with our hooks; those of others stay, and stay where they are. */
+export function withHooks(settings: JsonObject, form: HookForm): JsonObject {
+  const hooks = { ...objectAt(settings, "hooks") };
+  for (const event of form.events) {
+    const entries = listAt(hooks, event, "hooks.");
+    const ours = form.ours(event);
+    const kept = entries.flatMap(form.withoutOurs);
+    const isThere = entries.some((entry) => same(entry, ours)) &&
+      kept.length === entries.length - 1;
+    hooks[event] = isThere ? entries : [...kept, ours];
+  }
+  return { ...settings, hooks };
+}
+
+export function withoutHooks(settings: JsonObject, withoutOurs: WithoutOurs): JsonObject {
+  const hooks = objectAt(settings, "hooks");
+  const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
+    if (!Array.isArray(entries) || entries.every((entry) => withoutOurs(entry)[0] === entry)) {
+      return [[event, entries]];
+    }
+    const others = entries.flatMap(withoutOurs);
+    return others.length > 0 ? [[event, others]] : [];
+  });
+  const rest = Object.fromEntries(kept);
+  return same(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+}
+
+/** For agents that write an event's hooks in groups, in each of which others may have their own. */
+export function groupsWithout(isOurs: (hook: Json) => boolean): WithoutOurs {
+  return (group) => {
+    const entries = isObject(group) ? group["hooks"] : undefined;
+    if (!isObject(group) || !Array.isArray(entries) || !entries.some(isOurs)) return [group];
+    const others = entries.filter((entry) => !isOurs(entry));
+    return others.length > 0 ? [{ ...group, hooks: others }] : [];
+  };
+}
+
+export function objectAt(whole: JsonObject, key: string): JsonObject {
+  const value = whole[key] ?? {};
+  if (!isObject(value)) throw new Unchangeable(`"${key}" is not an object`);
+  return value;
+}
+
+function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
+  const value = whole[key] ?? [];
+  if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
+  return value;
+}
+
+/** An object with a member set; without it where nothing is left inside. */
+export function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
+  if (Object.keys(value).length > 0) return { ...whole, [key]: value };
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
+}
+
+function same(left: Json, right: Json): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+/** One word for `sh`. */
+export function quoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,86 @@
+/** The real agents: the releases that all of this is proved with, installed when they are missing. */
+
+import { join } from "node:path";
+import { run } from "./programs.ts";
+import { tell } from "./waiting.ts";
+
+interface Release {
+  /** The package of npm. */
+  readonly name: string;
+  readonly version: string;
+  readonly program: string;
+  readonly folder: string;
+}
+
+export const CLAUDE_CODE: Release = {
+  ...{ name: "@anthropic-ai/claude-code", version: "2.1.329" },
+  ...{ program: "claude", folder: "claude-code" },
+};
+const CODEX: Release = {
+  ...{ name: "@openai/codex", version: "0.169.0" },
+  ...{ program: "codex", folder: "codex" },
+};
+const COPILOT: Release = {
+  ...{ name: "@github/copilot", version: "1.0.102" },
+  ...{ program: "copilot", folder: "copilot" },
+};
+const GEMINI: Release = {
+  ...{ name: "@google/gemini-cli", version: "0.61.0" },
+  ...{ program: "gemini", folder: "gemini" },
+};
+export const OPENCODE: Release = {
+  ...{ name: "opencode-ai", version: "1.18.33" },
+  ...{ program: "opencode", folder: "opencode" },
+};
+
+/** A program, or why it is not here. */
+export type Installed = { bin: string } | { reason: string };
+
+export const claudeCode = (): Installed => installed(CLAUDE_CODE);
+export const codexCli = (): Installed => installed(CODEX);
+export const copilotCli = (): Installed => installed(COPILOT);
+export const geminiCli = (): Installed => installed(GEMINI);
+export const opencodeCli = (): Installed => installed(OPENCODE);
+
+/** Where an agent's program is; a fault where it cannot be installed. */
+export function binOf(agent: () => Installed): string {
+  const found = agent();
+  if ("reason" in found) throw new Error(found.reason);
+  return found.bin;
+}
+
+/** Where Copilot CLI has unpacked itself: once, for all homes that share it. */
+export function copilotUnpacked(): string {
+  const dir = join(dirOf(COPILOT), "cache");
+  Deno.mkdirSync(dir, { recursive: true });
+  return dir;
+}
+
+/** A directory for one test. Not a temporary one: Codex refuses to keep its helpers there. */
+export function makeRunDir(): string {
+  Deno.mkdirSync(cacheDir(), { recursive: true });
+  return Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
+}
+
+/** Where agents are kept between runs, so that they are downloaded once. */
+function cacheDir(): string {
+  const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
+  return join(cache, "mesh-agents");
+}
+
+function dirOf({ folder, version }: Release): string {
+  return join(cacheDir(), `${folder}-${version}`);
+}
+
+/** A package of npm, installed when it is missing; or why it cannot be. */
+function installed(release: Release): Installed {
+  const { name, version, program } = release;
+  const dir = dirOf(release);
+  const bin = join(dir, "node_modules", ".bin", program);
+  const works = () => run(bin, ["--version"]).includes(version);
+  if (works()) return { bin };
+  tell(`Installing ${name}@${version} into ${dir}`);
+  Deno.mkdirSync(dir, { recursive: true });
+  run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
+  return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
+}
