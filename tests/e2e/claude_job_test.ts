@@ -1,13 +1,12 @@
 /** Real Claude Code: started for a job, completes it with its turn, and is ended with the fire. */
 
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
-import { readBeacon } from "../../cli/daemon_client.ts";
+import { join } from "node:path";
 import { getJob } from "../../daemon/jobs/contract.ts";
 import { getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import { Lab, run, withLab } from "./lab.ts";
-import { daemonIn, MAIN } from "./programs.ts";
+import { Lab, withLab } from "./lab.ts";
+import { MAIN, run } from "./programs.ts";
 import { until } from "./waiting.ts";
 
 const PATIENCE_MS = 60_000;
@@ -20,25 +19,15 @@ class WorkingLab implements AsyncDisposable {
     projects: ["api"],
     rules: [{ match: /Name the lake/, steps: [{ say: "It is Lake Constance" }] }],
   });
-  #daemon: Deno.ChildProcess | undefined;
 
   async up(): Promise<void> {
     const { lab } = this;
-    const config = join(lab.dir, "home/.config/mesh/config.yaml");
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
     const spawn = { commands, allowed_paths: [lab.dir] };
     const jobs = { checks: { here: { argv: ["test", "-d", "."] } } };
-    Deno.mkdirSync(dirname(config), { recursive: true });
-    Deno.writeTextFileSync(config, JSON.stringify({ daemon: { port: 0 }, spawn, jobs }));
-    const { success } = await lab.mesh("setup").status;
-    assert(success, "mesh setup");
+    await lab.mesh.setUp({ config: { spawn, jobs } });
     // A daemon that was started in a pane spawns agents in that pane's server.
-    const inside = { ...lab.env, TMUX: `${lab.tmux_socket},1,0` };
-    this.#daemon = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, "daemon"],
-      ...{ env: inside, clearEnv: true, stdin: "null", stdout: "null", stderr: "null" },
-    }).spawn();
-    await until("the daemon", () => readBeacon(lab.env));
+    await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
   }
 
   /** Runs a command of ours to its end. */
@@ -52,7 +41,7 @@ class WorkingLab implements AsyncDisposable {
   }
 
   get call() {
-    return daemonIn(this.lab);
+    return this.lab.mesh.call;
   }
 
   async job(id: string) {
@@ -62,8 +51,6 @@ class WorkingLab implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#daemon?.kill("SIGTERM");
-    await this.#daemon?.status;
     await this.lab[Symbol.asyncDispose]();
   }
 }

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { countOf } from "../relay/oauth_cast.ts";
-import { codexCli } from "./codex_lab.ts";
-import { cacheDir, claudeCode, withLab } from "./lab.ts";
+import { binOf, claudeCode, codexCli, type Installed, makeRunDir } from "./agents.ts";
+import { withLab } from "./lab.ts";
 import { OAuthRelay } from "./oauth_lab.ts";
 
 const FILE = import.meta.url;
@@ -17,11 +17,9 @@ class Agent implements Disposable {
   readonly #home: string;
   readonly #bin: string;
 
-  constructor(found: ReturnType<typeof codexCli>) {
-    if ("reason" in found) throw new Error(found.reason);
-    this.#bin = found.bin;
-    Deno.mkdirSync(cacheDir(), { recursive: true });
-    this.#home = Deno.makeTempDirSync({ dir: cacheDir(), prefix: "login-" });
+  constructor(agent: () => Installed) {
+    this.#bin = binOf(agent);
+    this.#home = makeRunDir();
     Deno.mkdirSync(join(this.#home, ".codex"));
   }
 
@@ -85,7 +83,7 @@ class Agent implements Disposable {
 
 withLab(FILE, "codex logs in to the relay [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
-  using agent = new Agent(codexCli());
+  using agent = new Agent(codexCli);
   const server = `[mcp_servers.mesh]\nurl = "${relay.issuer}/mcp"\n`;
   agent.write(".codex/config.toml", `mcp_oauth_credentials_store = "file"\n${server}`);
   await agent.logIn(relay, "mcp", "login", "--no-browser", "mesh");
@@ -94,7 +92,7 @@ withLab(FILE, "codex logs in to the relay [4.oauth.foreign]", async () => {
 
 withLab(FILE, "claude logs in to the relay [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
-  using agent = new Agent(claudeCode());
+  using agent = new Agent(claudeCode);
   await agent.run(
     "mcp",
     "add",

@@ -123,10 +123,10 @@ export class Mesh implements AsyncDisposable {
     assert(success, "mesh setup");
   }
 
-  /** Starts the daemon, and waits until it answers. */
-  async up(): Promise<void> {
-    const { env } = this.#place;
-    const { pid } = this.#daemon = mesh(this.#place, ["daemon"]);
+  /** Starts the daemon, with this in its environment as well, and waits until it answers. */
+  async up(more: Env = {}): Promise<void> {
+    const { dir, env } = this.#place;
+    const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
     await until("the daemon", async () => {
       return readBeacon(env)?.pid === pid && await tryHealth(findDaemon(env, false));
     });
