@@ -93,6 +93,15 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
     return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
   }
 
+  /** The screen, or why there is none: for whoever tells of a fault. */
+  lastScreen(): string {
+    try {
+      return this.screen;
+    } catch (fault) {
+      return String(fault);
+    }
+  }
+
   /** The screen with its colours, and where the cursor stands. */
   get #view(): View {
     const lines = this.lab.cli("capture-pane", "-p", "-e", "-t", this.#pane).split("\n");
@@ -193,7 +202,7 @@ export function withOffice<W extends Worker>(
     try {
       await test(office);
     } catch (fault) {
-      tell(office.screen);
+      tell(office.lastScreen());
       throw fault;
     }
   }, agent);
