@@ -1,4 +1,4 @@
-/** The real agents: the releases that all of this is proved with, installed when they are missing. */
+/** The real agents: the releases that all is proved with, installed when they are missing. */
 
 import { join } from "node:path";
 import { run } from "./programs.ts";
