@@ -69,6 +69,7 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (office) =
 withGemini("a session of Gemini CLI is taken up again under its id", async (office) => {
   const peer = await office.start();
   await office.answer(await office.ask(peer.peer_id, "Which port?"));
+  await until("the end of the turn", () => office.screen.includes("DONE 1"));
   const chats = `${office.lab.dir}/home/.gemini/tmp/api/chats`;
   const [file] = Array.from(Deno.readDirSync(chats), ({ name }) => name);
   const [head = "{}"] = Deno.readTextFileSync(join(chats, file ?? "")).split("\n");
