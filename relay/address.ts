@@ -45,10 +45,14 @@ export class Address {
     return headers.get("sec-fetch-site") === "same-origin";
   }
 
-  /** Refuses a Host or an Origin that is not the issuer's (DNS rebinding): for `/mcp`. */
+  /**
+   * Refuses a Host or an Origin that is not the issuer's (DNS rebinding): for `/mcp`. A proxy on
+   * this machine may name us by loopback; a page that was rebound sends its own name, never that.
+   */
   refuseRebound(request: Request): void {
     const host = hostOf(request);
-    if (this.#issuer && !sameHost(host, this.#issuer)) throw new Problem("foreign_host", { host });
+    const is_ours = !this.#issuer || sameHost(host, this.#issuer) || isLoopback(host);
+    if (!is_ours) throw new Problem("foreign_host", { host });
     this.refuseForeign(request);
   }
 
