@@ -12,7 +12,7 @@ import { bearerNamespace } from "../secrets.ts";
 import { isUnreachable, type Machines } from "../tunnel/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Held, Shares } from "./shares.ts";
-import { only } from "./stream.ts";
+import { endedBy, only } from "./stream.ts";
 import { overPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
@@ -129,8 +129,8 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
       await heard.body?.cancel();
       throw new Problem("bad_daemon_answer", { daemon_id });
     }
-    const body = heard.body.pipeThrough(only(peer_id), { signal: over });
-    return new Response(body.pipeThrough(atEnd(leave)), {
+    const body = heard.body.pipeThrough(only(peer_id));
+    return new Response(endedBy(over, body, leave), {
       headers: {
         "content-type": "text/event-stream",
         "cache-control": "no-store",
@@ -142,11 +142,6 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
     leave();
     throw fault;
   }
-}
-
-/** Passes all on, and says when it is over, whoever ended it. */
-function atEnd(done: () => void): TransformStream<Uint8Array, Uint8Array> {
-  return new TransformStream({ flush: done, cancel: done });
 }
 
 /** Whoever holds the secret, or is signed in with it and sends this from our own page. */

@@ -30,6 +30,37 @@ export function only(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
+/**
+ * Passes all on until `over`, and says when it is over, whoever ended it. A share that ends is no
+ * fault: its guest's stream has an end then, and does not break.
+ */
+export function endedBy(
+  over: AbortSignal,
+  body: ReadableStream<Uint8Array>,
+  done: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const ended = Promise.withResolvers<{ done: true; value?: undefined }>();
+  over.addEventListener("abort", () => ended.resolve({ done: true }), { once: true });
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const next = await Promise.race([ended.promise, reader.read()]);
+        if (!next.done) return controller.enqueue(next.value);
+        controller.close();
+      } catch (fault) {
+        if (!over.aborted) controller.error(fault);
+        else controller.close();
+      }
+      done();
+    },
+    cancel(reason) {
+      done();
+      return reader.cancel(reason);
+    },
+  });
+}
+
 /** A frame as a guest gets it, made anew of what was read; undefined for what is not heard. */
 function toGuest(frame: string, peer_id: string): string | undefined {
   const lines = frame.split("\n");

@@ -34,10 +34,10 @@ async function share(at: House, peer_id: string, more: Record<string, unknown> =
   return await at.call(createShare, { body });
 }
 
-/** A guest at a stream: what it has heard, and whether it is over. */
+/** A guest at a stream: what it has heard, whether it is over, and whether it broke off. */
 function listen(response: Response) {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  const heard = { text: "", over: false };
+  const heard = { text: "", over: false, broke: false };
   const read = async () => {
     try {
       for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
@@ -45,6 +45,7 @@ function listen(response: Response) {
       }
     } catch (fault) {
       assert.ok(fault instanceof Error || fault instanceof DOMException);
+      heard.broke = true;
     }
     heard.over = true;
   };
@@ -176,6 +177,7 @@ Deno.test("revoking a share ends its streams at once, and every door of it [c9.s
   await at.call(revokeShare, { params: { id: mine.share_id } });
   await guest.done;
   assert.deepEqual([guest.heard.over, stays.heard.over], [true, false]);
+  assert.equal(guest.heard.broke, false);
   assert.equal((await at.send(`/s/${mine.share_id}`)).status, 404);
   assert.equal((await at.send(`/s/${mine.share_id}/stream`)).status, 404);
   const asked = await at.send(`/s/${mine.share_id}/ask`, form({ text: "Hello" }));
@@ -199,6 +201,7 @@ Deno.test("a share that is over is over for whoever watches, too [c9.share.expir
   assert.match(await page.text(), /its time is up/);
   at.rooms.beat(at.clock.now());
   await guest.done;
+  assert.equal(guest.heard.broke, false);
   assert.deepEqual((await at.call(listShares, {})).shares, []);
 });
 
