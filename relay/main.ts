@@ -21,12 +21,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const oauth = named && held && { issuer: named.issuer, db: held.db };
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
     const told = signals();
-    const onError = (fault: unknown) => relay.broke(fault);
-    const options = { hostname: host, port, onListen: () => undefined, onError };
-    const server = Deno.serve(
-      options,
-      (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
-    );
+    const server = listen(relay, host, port);
     log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
     const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
@@ -37,6 +32,23 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   } catch (fault) {
     write(fault instanceof Error ? fault.message : String(fault));
     return 2;
+  }
+}
+
+/** Listens, or says in one sentence why that cannot be. */
+function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<Deno.NetAddr> {
+  const onError = (fault: unknown) => relay.broke(fault);
+  try {
+    return Deno.serve(
+      { hostname, port, onListen: () => undefined, onError },
+      (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
+    );
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    throw new Error(
+      `Cannot listen on ${hostname}, port ${port}: ${why}; see RELAY_HOST and RELAY_PORT`,
+      { cause: fault },
+    );
   }
 }
 

@@ -180,6 +180,16 @@ Deno.test("a relay starts, and says where it is", async () => {
   assert.equal(await child.end("SIGTERM"), 0);
 });
 
+Deno.test("a relay whose port is taken ends with the setting that names another [c9.oauth.start]", async () => {
+  using at = place();
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const RELAY_PORT = String(taken.addr.port);
+  await using child = new Child("relay", at.cwd, { RELAY_PORT });
+  assert.equal((await child.process.status).code, 2);
+  const said = `Cannot listen on 127.0.0.1, port ${RELAY_PORT}: .*; see RELAY_HOST and RELAY_PORT`;
+  await until("its refusal", () => new RegExp(said).exec(child.stderr));
+});
+
 Deno.test("a relay's port is a whole number of one, or it is refused by what is allowed", () => {
   for (const RELAY_PORT of ["", "soon", "1.5", "-1", "65536"]) {
     assert.throws(() => readRelayConfig({ RELAY_PORT }), /RELAY_PORT: .*; allowed: a port/);
