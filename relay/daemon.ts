@@ -110,9 +110,15 @@ interface Asking<S extends z.ZodType> {
 
 export class Daemon {
   readonly #way: Way;
+  #has_said = false;
 
   constructor(way: Way) {
     this.#way = way;
+  }
+
+  /** Whether a message was sent on its way: what fails before that delivers nothing. */
+  get has_said(): boolean {
+    return this.#has_said;
   }
 
   health() {
@@ -155,13 +161,13 @@ export class Daemon {
     }
     await looking;
     const json = { ...this.#message(peer_id, text), reply_delivery: "pull" };
-    return await this.#ask({ method: "POST", path: "/ask", json, answers: Asked });
+    return await this.#say({ path: "/ask", json, answers: Asked });
   }
 
   async notify(peer_id: string, text: string) {
     await this.mustBeAgent(peer_id);
     const json = this.#message(peer_id, text);
-    return await this.#ask({ method: "POST", path: "/notify", json, answers: Notified });
+    return await this.#say({ path: "/notify", json, answers: Notified });
   }
 
   wait(request_id: string, seconds: number) {
@@ -185,6 +191,11 @@ export class Daemon {
 
   #message(to_peer: string, text: string) {
     return { from_peer: this.#way.asker, to_peer, text };
+  }
+
+  #say<S extends z.ZodType>(saying: Omit<Asking<S>, "method">): Promise<z.output<S>> {
+    this.#has_said = true;
+    return this.#ask({ method: "POST", ...saying });
   }
 
   async #ask<S extends z.ZodType>(asking: Asking<S>): Promise<z.output<S>> {

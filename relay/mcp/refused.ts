@@ -34,18 +34,21 @@ export interface Refusal {
   readonly may_have_been_delivered: boolean;
 }
 
-/** Undefined for a fault of ours, which is none of the caller's to read. */
-export function toRefusal(fault: unknown, says: boolean): Refusal | undefined {
+/**
+ * Undefined for a fault of ours, which is none of the caller's to read. Without `has_said` no message
+ * had left yet, whatever else was asked of the machine.
+ */
+export function toRefusal(fault: unknown, has_said: boolean): Refusal | undefined {
   if (fault instanceof Refused) {
     const { code, detail, may_have_been_taken } = fault;
     const error = CODES[code] ?? code;
     // Whose a request is, and whether it ever was, is told alike.
-    if (error === "unknown_request") return toRefusal(new Problem(error, {}), says);
-    return { error, detail, may_have_been_delivered: says && may_have_been_taken };
+    if (error === "unknown_request") return toRefusal(new Problem(error, {}), has_said);
+    return { error, detail, may_have_been_delivered: has_said && may_have_been_taken };
   }
   if (!(fault instanceof Problem)) return undefined;
   const { error, detail } = fault.toBody();
-  return { error, detail, may_have_been_delivered: says && mayHaveBeenTaken(fault) };
+  return { error, detail, may_have_been_delivered: has_said && mayHaveBeenTaken(fault) };
 }
 
 function mayHaveBeenTaken(fault: Problem): boolean {
