@@ -78,6 +78,11 @@ function portOf(host: string): string {
   return /:(\d+)$/.exec(host)?.[1] ?? "";
 }
 
+/** Where a listener is met: an IPv6 address stands in brackets. */
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
 export function hostOf(request: Request): string {
   return request.headers.get("host") ?? new URL(request.url).host;
 }

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { addressOf } from "./net/address.ts";
 import type { Proxy } from "./net/bucket.ts";
 
+const HOST = "the name or the address that it listens on, such as 127.0.0.1 or ::1";
 const PORT = "a port (0 picks one), 0 to 65535";
 const port = z.string().regex(/^\d+$/, PORT).transform(Number).pipe(z.number().max(65535, PORT));
 
@@ -15,7 +16,7 @@ const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
 const maybe = z.string().transform((text) => text.trim() || undefined).optional();
 
 const Settings = z.object({
-  RELAY_HOST: z.string().min(1).default("127.0.0.1"),
+  RELAY_HOST: z.string().min(1, HOST).default("127.0.0.1"),
   RELAY_PORT: port.default(8378),
   RELAY_OAUTH_ISSUER: maybe.transform((text, context) => {
     const issuer = text === undefined ? undefined : issuerOf(text);

@@ -3,6 +3,7 @@
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
+import { urlOf } from "./address.ts";
 import { Relay } from "./app.ts";
 import { readRelayConfig } from "./config.ts";
 import { holdDatabase } from "./oauth/database.ts";
@@ -22,7 +23,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
     const told = signals();
     const server = listen(relay, host, port);
-    log.info("The relay listens", { url: `http://${host}:${server.addr.port}` });
+    log.info("The relay listens", { url: urlOf(host, server.addr.port) });
     const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
     relay.goDown();

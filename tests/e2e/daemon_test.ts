@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { urlOf } from "../../relay/address.ts";
 import { readRelayConfig } from "../../relay/config.ts";
 import { until } from "./waiting.ts";
 
@@ -195,4 +196,10 @@ Deno.test("a relay's port is a whole number of one, or it is refused by what is 
     assert.throws(() => readRelayConfig({ RELAY_PORT }), /RELAY_PORT: .*; allowed: a port/);
   }
   assert.equal(readRelayConfig({ RELAY_PORT: "0" }).port, 0);
+});
+
+Deno.test("a relay's host is a name or an address, and of IPv6 it stands in brackets", () => {
+  assert.throws(() => readRelayConfig({ RELAY_HOST: "" }), /RELAY_HOST: .*; allowed: the name or/);
+  assert.equal(urlOf(readRelayConfig({ RELAY_HOST: "::1" }).host, 80), "http://[::1]:80");
+  assert.equal(urlOf(readRelayConfig({}).host, 8378), "http://127.0.0.1:8378");
 });
