@@ -89,6 +89,23 @@ const list = verb({
   },
 });
 
+/** A verb that shows one job, and follows it where that is asked for. */
+function shower(name: string, summary: string): Command {
+  return {
+    words: `jobs ${name} <id>`,
+    summary,
+    flags: { ...FOLLOW_FLAG, ...JSON_FLAG },
+    example: `mesh jobs ${name} work-3f9c04d1a2b7 --follow`,
+    run: async (session, words) => {
+      const found = await session.call(getJob, { params: { id: words.text("id") } });
+      if (words.flag("follow")) return await tell(session, words, found);
+      if (words.flag("json")) printJson(session.terminal, found);
+      else showJob(session.terminal, found);
+      return EXIT.done;
+    },
+  };
+}
+
 /** A verb on one job, whose record is shown in a line. */
 function onJob(
   name: string,
@@ -127,19 +144,8 @@ export const JOB_COMMANDS: readonly Command[] = [
     run: create,
   },
   list,
-  {
-    words: "jobs show <id>",
-    summary: "Show a job, or a recurring one by its cal-… id",
-    flags: { ...FOLLOW_FLAG, ...JSON_FLAG },
-    example: "mesh jobs show work-3f9c04d1a2b7 --follow",
-    run: async (session, words) => {
-      const found = await session.call(getJob, { params: { id: words.text("id") } });
-      if (words.flag("follow")) return await tell(session, words, found);
-      if (words.flag("json")) printJson(session.terminal, found);
-      else showJob(session.terminal, found);
-      return EXIT.done;
-    },
-  },
+  shower("show", "Show a job, or a recurring one by its cal-… id"),
+  shower("status", "The same as show"),
   verb({
     words: "jobs result <id>",
     summary: "Print what has come of a job",

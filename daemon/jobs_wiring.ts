@@ -26,6 +26,7 @@ export function openJobs(house: Daemon): Jobs {
     peers: {
       get: (peer_id) => workerOf(house, peer_id),
       isDead: (peer_id) => isDead(house, peer_id),
+      isLost: (peer_id) => isLost(house, peer_id),
     },
     post: {
       send: ({ proven_human, ...note }) => {
@@ -74,6 +75,14 @@ function isDead({ ground: { db }, outside, restarts }: Daemon, peer_id: string):
   if (status !== "offline" || machine !== outside.machine) return false;
   if (agent_pid === null || agent_started === null) return false;
   return !outside.processes.isAlive(agent_pid, agent_started) && !restarts.isUnderWay(peer_id);
+}
+
+/** What could be found by its process, its pane or its session is not given up. */
+function isLost({ ground: { db } }: Daemon, peer_id: string): boolean {
+  const peer = peerRows.get(db, peer_id);
+  if (!peer || isLive(peer)) return false;
+  const { agent_pid, pane_id, runtime_session_id } = peer;
+  return agent_pid === null && pane_id === null && runtime_session_id === null;
 }
 
 /** A session is taken up again where its adapter knows how, and finds it on the disk. */

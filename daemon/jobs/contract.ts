@@ -204,7 +204,6 @@ function* misfits(asked: z.output<typeof Asked>): Generator<[field: string, mess
     yield ["process_scope", "An assigned peer is persistent: it is not ended with the fire"];
   }
   if (cron !== undefined && asked.due_at !== undefined) yield ["cron", "due_at or cron, not both"];
-  if (cron === undefined && asked.timezone !== undefined) yield ["timezone", "Only beside cron"];
   for (const field of ["deadline_at", "expires_at"] as const) {
     if (cron !== undefined && asked[field] !== undefined) {
       yield [field, "An instant ends one job; a recurring one goes on"];

@@ -111,8 +111,8 @@ export class Jobs {
     return db.transact(() => {
       if (isTemplate(id)) throw this.#refused(this.#templates.mustGet(id), "update");
       const job = this.#mustGet(id);
-      this.#checkAttempt(job, said);
       if (this.#steps.isSettled(job)) throw this.#refused(job, "update");
+      this.#checkAttempt(job, said);
       return this.toJob(this.#report(this.#enrich(job, said), said));
     });
   }

@@ -24,7 +24,7 @@ export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
     }),
     route(contracts.listJobs, ({ query }) => {
       const { owner_peer_id: owner } = query;
-      return jobs.list({ ...query, owner_peer_id: owner && doors.findId(owner) });
+      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, doors) });
     }),
     route(contracts.getJob, ({ params }) => jobs.get(params.id)),
     route(contracts.jobStatus, ({ params }) => jobs.get(params.id)),
@@ -36,4 +36,11 @@ export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
     route(contracts.pauseJob, ({ params }) => jobs.pause(params.id)),
     route(contracts.resumeJob, ({ params }) => jobs.resume(params.id)),
   ];
+}
+
+const PEER_ID = /^peer-[0-9a-f]{12}$/;
+
+/** Jobs outlive their owners: an exact id may be asked for when its peer is long removed. */
+function ownerOf(argument: string, { findId }: JobDoors): string {
+  return PEER_ID.test(argument) ? argument : findId(argument);
 }

@@ -55,6 +55,7 @@ Deno.test("mesh jobs create hands work out, show tells of it, result prints what
   await api.begin();
   const shown = await mesh(["show", id]);
   assert.match(shown.out, /state +running/);
+  assert.equal((await mesh(["status", id])).out, shown.out);
   assert.match(shown.out, /^ {2}It is flaky$/m);
   assert.match(shown.out, /attempt 1 {2}running {2}assigned peer-/);
   await api.end("It was the clock\nNow it is fake");

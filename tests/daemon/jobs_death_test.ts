@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { countingIds, FakeClock } from "kit/clock.ts";
+import { RETURN_MS } from "../../daemon/jobs/fires/turns.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 import { create, job, recur, retry, stateOf, template, update, worker } from "./jobs_cast.ts";
@@ -128,6 +129,30 @@ Deno.test("after a restart a fire fails whose executor is dead", async () => {
   await w.beat();
   const { state, state_reason } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
+});
+
+Deno.test("after a restart a fire fails whose executor does not come back, and nothing else tells of it [3.job.executor-died]", async () => {
+  using at = house();
+  let w = at.start();
+  const gone = await worker(w, "gone"), back = await worker(w, "back");
+  const asked = (assigned_peer: string) => create(w, { title: "One", assigned_peer });
+  const delivered = await asked("gone"), running = await asked("back"), lost = await asked("gone");
+  await back.begin();
+  await gone.begin();
+  w = await again(w, at.start);
+  await using _ = w;
+  await w.beat();
+  const returned = await worker(w, "back", { peer_id: back.peer_id });
+  await w.beat(RETURN_MS / 1000 - 2);
+  assert.equal(await stateOf(w, lost.job_id), "running", "it may be on its way");
+  await w.beat();
+  for (const { job_id } of [delivered, lost]) {
+    const { state, state_reason } = await job(w, job_id);
+    assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
+  }
+  await returned.socket.drop();
+  await w.beat(3600);
+  assert.equal(await stateOf(w, running.job_id), "running", "it came back, and may come again");
 });
 
 Deno.test("a turn that ended while the daemon was away is said to be unknown, not running", async () => {

@@ -147,7 +147,6 @@ Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", asy
   assert.deepEqual(await wrong({ ...whole, process_scope: "per_fire" }), unfit("process_scope"));
   assert.deepEqual(await wrong({ ...whole, due_at: SOON, cron: "@daily" }), unfit("cron"));
   assert.deepEqual(await wrong({ ...whole, cron: "61 * * * *" }), unfit("cron"));
-  assert.deepEqual(await wrong({ ...whole, timezone: "Europe/Berlin" }), unfit("timezone"));
   assert.deepEqual(
     await wrong({ ...whole, cron: "@daily", timezone: "Berlin" }),
     unfit("timezone"),
@@ -221,6 +220,26 @@ Deno.test("jobs are found by state, owner and circle", async () => {
   assert.deepEqual(await titles({ circle: "red" }), ["One"]);
   assert.equal((await get(w, "/jobs?state=sleeping")).status, 422);
   assert.equal((await get(w, "/jobs?owner_peer_id=nobody")).status, 404);
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  assert.deepEqual(await titles({ owner_peer_id: peer_id }), ["One"], "jobs outlive their owners");
+});
+
+Deno.test("a time zone beside an instant is kept with it, for whoever shows the job", async () => {
+  await using w = world();
+  await worker(w);
+  const asked = { prompt: "One", assigned_peer: "api", due_at: SOON, timezone: "Europe/Berlin" };
+  const { execution } = await create(w, asked);
+  assert.deepEqual([execution.schedule.timezone, execution.schedule.cron], [asked.timezone, null]);
+});
+
+Deno.test("a turn that ends without a word completes its fire, on a socket as over HTTP", async () => {
+  await using w = world();
+  const api = await worker(w);
+  const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
+  await api.begin();
+  await api.end("");
+  const { state, result_summary } = await job(w, job_id);
+  assert.deepEqual([state, result_summary], ["completed", ""]);
 });
 
 Deno.test("status is the whole detail of a job or a template; an unknown id is said so [4.jobs.status] [2.job.template-id]", async () => {
@@ -306,7 +325,7 @@ Deno.test("the running attempt alone ends its job, and what has ended stays as i
   assert.deepEqual(await patch({ state: "queued" }), [422, "invalid_request"]);
   const ending = { state: "completed", attempt_id, result_summary: "By hand" };
   assert.deepEqual(await patch(ending), [200, "completed"]);
-  assert.deepEqual(await patch(ending), [409, "stale_attempt"]);
+  assert.deepEqual(await patch(ending), [409, "illegal_state"]);
   assert.deepEqual(await patch({ state: "failed" }), [409, "illegal_state"]);
   assert.deepEqual(await patch({ progress: 50 }), [409, "illegal_state"]);
   const { state, result_summary, progress } = await job(w, job_id);

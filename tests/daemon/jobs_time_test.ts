@@ -78,6 +78,21 @@ Deno.test("what was not delivered expires, and is not delivered later [c2.job.ex
   assert.deepEqual((await get(w, `/deliveries/pending?peer_id=${peer_id}`)).deliveries, []);
 });
 
+Deno.test("what has expired is not handed out, whether at birth or to one that comes late [c2.job.expires]", async () => {
+  await using w = world();
+  const api = await worker(w);
+  const born = await create(w, { prompt: "One", assigned_peer: "api", expires_at: at(-1) });
+  await api.socket.drop();
+  const asked = { prompt: "Two", assigned_peer: api.peer_id, expires_at: at(0.5) };
+  const waiting = await create(w, asked);
+  await w.clock.advance(700); // Between two beats.
+  const back = await worker(w, "api", { peer_id: api.peer_id });
+  for (const { job_id } of [born, waiting]) {
+    assert.deepEqual(walked(w, job_id), ["queued", "expired"]);
+  }
+  assert.deepEqual([api.fires().length, back.fires().length], [0, 0]);
+});
+
 Deno.test("a job waits for its executor to come, and goes to it at once then", async () => {
   await using w = world();
   const api = await worker(w);

@@ -105,6 +105,8 @@ export class Fires {
   #start(job: StoredJob): void {
     const { db, clock } = this.#ground;
     const now = clock.now();
+    // What is due between two beats may be past its end already.
+    if (job.expires_at !== null && job.expires_at <= now) return this.#expire(job);
     const last = attempts.ofJob(db, job.job_id, 1)[0];
     if (last?.release === "due") return this.#wait(job, "executor_ending", now + SOON_MS);
     const { assigned_peer_id } = job.execution.target;

@@ -57,6 +57,8 @@ export interface FireNeeds {
     get(peer_id: string): Worker | undefined;
     /** Whether it is proved that nothing of it runs, nor will again. */
     isDead(peer_id: string): boolean;
+    /** Whether it is away, and nothing but its own word would tell of it: no process, no pane. */
+    isLost(peer_id: string): boolean;
   };
   readonly post: {
     /** Accepts a fire's message for delivery; refuses with a problem. */

@@ -13,6 +13,8 @@ import type { StoredAttempt } from "./store.ts";
 export const TURN_STARTED = "turn_started";
 /** The turn is over, and the job's checks run. */
 export const CHECKING = "checking";
+/** After a start, how long executors have to come back that nothing but their own word tells of. */
+export const RETURN_MS = 30_000;
 /** Phases that we set; any other was set to hold the fire open. */
 const OWN_PHASES: readonly (string | null)[] = [null, "acquired", "delivered", TURN_STARTED];
 
@@ -24,6 +26,8 @@ export class Turns {
   readonly #watched = new Set<string>();
   /** Armed when the daemon started: their turns may have ended while nobody heard it. */
   readonly #unsure = new Set<string>();
+  /** Out when the daemon started, and not yet known to have an executor. */
+  readonly #unclaimed = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   #woken_at = 0;
 
@@ -160,22 +164,28 @@ export class Turns {
       this.#watched.add(delivery_id);
       const state = this.#needs.post.stateOf(delivery_id);
       if (state) this.follow(attempt, state);
-      if (attempts.get(db, attempt_id)?.state === "running") this.#unsure.add(attempt_id);
+      const now = attempts.get(db, attempt_id)?.state;
+      if (now === "running") this.#unsure.add(attempt_id);
+      if (now === "running" || now === "delivered") this.#unclaimed.add(attempt_id);
     }
     for (const job of rows.checking(db)) db.afterCommit(() => this.#check(job));
   }
 
   /** Once a second: who has died, and whose turn has ended while nobody heard it. */
   beat(): void {
-    const { db } = this.#ground;
+    const { db, clock } = this.#ground;
+    const reconciles = this.#unclaimed.size > 0 && clock.now() - this.#woken_at >= RETURN_MS;
+    const { isDead, isLost } = this.#needs.peers;
     for (const attempt of attempts.open(db)) {
       const { executor_peer_id, attempt_id } = attempt;
       if (executor_peer_id === null) continue;
-      if (this.#needs.peers.isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
+      const lost = reconciles && this.#unclaimed.has(attempt_id) && isLost(executor_peer_id);
+      if (lost || isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
       else if (this.#unsure.has(attempt_id) && this.#isIdle(executor_peer_id)) {
         this.#fail(attempt, "turn_end_unseen");
       }
     }
+    if (reconciles) this.#unclaimed.clear(); // Once a start: whoever leaves later may come back.
   }
 
   /** Waits for the checks that run. */
