@@ -65,6 +65,8 @@ export interface Sighting {
   readonly model?: string | undefined;
   /** Where it was seen, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
+  /** Since when the turn is so, where that is told; else it is as old as the look. */
+  readonly at?: number | undefined;
 }
 
 /** What one rung says of an agent now; `reason` is null when it is ready. */

@@ -236,7 +236,7 @@ export class Peers {
   }
 
   /** What was seen of a peer from outside, while it was as it is on the record now. */
-  observed(seen: Addressee, { alive, turn_state, model, source }: Sighting): void {
+  observed(seen: Addressee, { alive, turn_state, model, source, at }: Sighting): void {
     const { db, clock } = this.#ground;
     const { peer_id } = seen;
     db.transact(() => {
@@ -252,7 +252,7 @@ export class Peers {
       }
       if (turn_state === null || turn_state === now.turn_state) return;
       this.#change(peer_id, turn_state === "working" ? "turn_started" : "turn_ended", (_, peer) => {
-        return { ...peer, turn_state, turn_at: clock.now(), turn_by: source };
+        return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
       });
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
     });

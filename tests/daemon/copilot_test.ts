@@ -346,7 +346,7 @@ Deno.test("what a hook has told since stands against older records; an open dial
   const { config_dir } = home;
   const adapter = copilotAdapter({ tmuxes, clock: new FakeClock(), log: silent, config_dir });
   home.opened().session([START, SAID, WENT, DONE]);
-  const seen = { alive: true, model: "gpt-6", source: "session records" };
+  const seen = { alive: true, model: "gpt-6", source: "session records", at: NOON + 3_000 };
   assert.deepEqual(await adapter.sight(PEER), { ...seen, turn_state: "idle" });
   const told = { ...PEER, turn_at: NOON + 3_000 };
   assert.deepEqual(await adapter.sight(told), { ...seen, turn_state: null });

@@ -141,6 +141,17 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
   assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
 });
 
+Deno.test("a turn is as old as is told of it, so that what came a moment before the look is news", async () => {
+  const agents = new FakeAgents();
+  await using w = world({ adapters: [agents] });
+  const { peer_id } = await enter(w, "ada", { backend: "claude-code", pane_id: "%3" });
+  const at = w.clock.now() - 400;
+  agents.sighting = { alive: true, turn_state: "awaiting_input", source: "session records", at };
+  await w.beat(3);
+  const told = w.daemon.peers.addressees().find((peer) => peer.peer_id === peer_id);
+  assert.deepEqual([told?.turn_state, told?.turn_at], ["awaiting_input", at]);
+});
+
 Deno.test("a look that comes late says nothing of the agent that has come since, nor of a socket's", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });

@@ -30,7 +30,8 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 
 /**
  * No hook tells that a dialog was dismissed, or a turn broken off: the records do. They are written
- * a moment late, so that what a hook has told since stands.
+ * a moment late, so that what a hook has told since stands; and what they tell is as old as they
+ * say, or the next record, of a moment before this look, would be no news.
  */
 function sight(config_dir: string, peer: Addressee): Sighting | undefined {
   const { agent_pid, agent_started } = peer;
@@ -40,7 +41,7 @@ function sight(config_dir: string, peer: Addressee): Sighting | undefined {
   if (!doing) return { alive, turn_state: null, source: "process table" };
   const { turn_state, model, at } = doing;
   const isNews = at > (peer.turn_at ?? 0);
-  return { alive, turn_state: isNews ? turn_state : null, model, source: "session records" };
+  return { alive, turn_state: isNews ? turn_state : null, model, source: "session records", at };
 }
 
 function toldOf(config_dir: string, peer: Addressee): Doing | undefined {
