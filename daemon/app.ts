@@ -105,8 +105,8 @@ export interface Outside {
   readonly files: Files;
   /** Runs acceptance checks of jobs. */
   readonly programs: Programs;
-  /** A socket to the relay. */
-  readonly dial: Dial;
+  /** A socket to the relay; undefined where none is to be dialled. */
+  readonly dial: Dial | undefined;
   /** A request to the relay. */
   readonly send: (request: Request) => Promise<Response>;
   /** Whether the request came from a person at a terminal (contract 2). */

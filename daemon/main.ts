@@ -4,7 +4,6 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
-import { dial } from "./dial.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
 import { VERDICTS_FILE } from "./agents/selftest/contract.ts";
@@ -54,6 +53,8 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   await using agents = agentsOf({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
+  // A fifth of the start, for those who have a relay.
+  const dial = config["relay.enabled"] ? (await import("./dial.ts")).dial : undefined;
   const opened = openOr(path, () =>
     new Daemon(config, privately(path), {
       ...{ clock, ids, log },

@@ -14,7 +14,8 @@ import { admitThrough } from "./uplink_routes.ts";
 export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
   const { config, ground, identity, outside } = house;
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
-  if (!enabled || !url || !secret) return undefined;
+  const { dial } = outside;
+  if (!enabled || !url || !secret || !dial) return undefined;
   const inside: Inside = {
     browser: through(house, routes, "browser"),
     program: through(house, routes, "program"),
@@ -22,7 +23,7 @@ export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | un
   const { daemon_id } = identity;
   const hello = { machine: outside.machine, version: VERSION, capabilities: CAPABILITIES };
   return new Uplink(ground, { url, secret, daemon_id, hello }, {
-    dial: outside.dial,
+    dial,
     asked: (trunk, asked) => void answerThrough({ inside, log: ground.log }, trunk, asked),
   });
 }
