@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { systemClock } from "kit/clock.ts";
 import { getAsk, openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import type { Screen, View } from "../../daemon/agents/screens.ts";
@@ -11,12 +10,10 @@ import { isAlive } from "../../daemon/processes.ts";
 import { binOf, type Installed } from "./agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane } from "./programs.ts";
+import { insist } from "./typing.ts";
 import { tell, until } from "./waiting.ts";
 
 const START_MS = 40_000;
-/** How long a key may take to be seen before it counts as swallowed. */
-const KEY_MS = 3_000;
-const LOOK_EVERY_MS = 50;
 
 /** What an office has to know of an agent. */
 export interface Worker {
@@ -120,8 +117,12 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
 
   /** Leaves a text in the composer; types it again while that stays empty. */
   async draft(text: string, isThere = () => this.holds(text)): Promise<void> {
-    do this.type("-l", "--", text); while (!await seen(isThere) && this.isEmpty);
-    assert(isThere(), this.screen);
+    let typed = false;
+    const type = () => {
+      if (!typed || this.isEmpty) this.type("-l", "--", text);
+      typed = true;
+    };
+    await insist(this, `"${text}" in the composer`, type, isThere);
   }
 
   /** Types a prompt and submits it; presses Enter again while it stays. */
@@ -132,7 +133,7 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
 
   /** Presses a key until the screen shows, or no longer shows, what it is pressed for. */
   async press(key: string, done: () => boolean): Promise<void> {
-    do this.type(key); while (!await seen(done));
+    await insist(this, `${key} to be noticed`, () => this.type(key), done);
   }
 
   /** The composer holds this text and no other. */
@@ -206,13 +207,4 @@ export function withOffice<W extends Worker>(
       throw fault;
     }
   }, agent);
-}
-
-async function seen(probe: () => boolean): Promise<boolean> {
-  const deadline = Date.now() + KEY_MS;
-  while (Date.now() < deadline) {
-    if (probe()) return true;
-    await systemClock.sleep(LOOK_EVERY_MS);
-  }
-  return false;
 }
