@@ -1,6 +1,5 @@
 /** One real agent in a pane, set up by `mesh setup`, and a daemon that asks it and watches it. */
 
-import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { getAsk, openAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
