@@ -13,9 +13,9 @@ export function startOf(pid: number): string | undefined {
 
 /** A pid means nothing without its start time: give it wherever it is known. */
 export function isAlive(pid: number, started?: string): boolean {
-  const state = fact(pid, "state");
+  const [state, since] = facts(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
-  return started === undefined || startOf(pid) === started;
+  return started === undefined || since === started;
 }
 
 /** Sends a signal; `forbidden` where the process is another user's. */
@@ -92,10 +92,16 @@ const PS_COLUMN: Record<Fact, string> = {
 };
 
 function fact(pid: number, name: Fact): string | undefined {
-  if (isMac()) return ps(pid, PS_COLUMN[name]);
+  return facts(pid, [name])[0];
+}
+
+/** Several, which /proc tells at once. */
+function facts(pid: number, names: readonly Fact[]): (string | undefined)[] {
+  if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
   // The name may itself hold spaces and brackets: fields count from the last one.
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[STAT[name]];
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return names.map((name) => fields?.[STAT[name]]);
 }
 
 function readProc(pid: number, file: string): string | undefined {

@@ -58,6 +58,8 @@ export class Database implements Disposable {
   #closed = false;
   /** Commits since the start, for `/metrics`. */
   commits = 0;
+  /** How many of them a checkpoint has moved; before the first one, more may lie in the log. */
+  #moved: number | undefined;
 
   constructor(path: string, migrations: readonly string[], log: Log) {
     this.#log = log;
@@ -176,7 +178,10 @@ export class Database implements Disposable {
    */
   checkpoint(): void {
     this.#checkpointDue = this.#group !== undefined;
-    if (!this.#group) this.#sqlite.exec("pragma wal_checkpoint(passive)");
+    if (this.#group || this.#moved === this.commits) return;
+    const { statement } = this.#prepare("pragma wal_checkpoint(passive)");
+    const done = statement.get();
+    if (done?.["log"] === done?.["checkpointed"]) this.#moved = this.commits;
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,6 @@
 /** The rungs that `mesh selftest` saw fail: read from the state directory, again when it changes. */
 
+import { statSync } from "node:fs";
 import type { Backend } from "../../peers/contract.ts";
 import { readTextOrNothing } from "../../places.ts";
 import { type Verdicts, verdictsIn } from "./contract.ts";
@@ -34,12 +35,7 @@ export function marksIn(path: string): Marks {
   };
 }
 
-/** When a file was changed last; undefined when there is none. */
+/** When a file was changed last; undefined when there is none, as is usual: that is no error. */
 function changeOf(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).mtime?.getTime();
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
-  }
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
