@@ -46,7 +46,7 @@ async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefi
 
 async function shownIn({ tmux_socket, pane_id }: Addressee, tmuxes: Tmuxes) {
   if (tmux_socket === null || pane_id === null) return undefined;
-  const captured = await tmuxes.at(tmux_socket).capture(pane_id, 0);
+  const captured = await tmuxes.at(tmux_socket).looks.screen(pane_id);
   if (!captured.ok) return undefined;
   return turnShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
 }
