@@ -1,4 +1,4 @@
-/** What is looked at in panes every few seconds: all in one question, and screens when written to. */
+/** What is looked at in panes every few seconds: all in one question, and what was written to. */
 
 import type { Clock } from "kit/clock.ts";
 import type { Failure, Result } from "./tmux.ts";

@@ -35,7 +35,7 @@ export const StoredPeer = Peer.omit({
 });
 export type StoredPeer = z.output<typeof StoredPeer>;
 
-/** What tells whether a peer is here: a record has four times as much, and takes so long to read. */
+/** What tells whether a peer is here: all of a record has four times as much to read. */
 const Watched = StoredPeer.pick({
   peer_id: true,
   machine: true,

@@ -48,8 +48,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
 function sight(config_dirs: readonly string[], peer: Addressee): Sighting | undefined {
   const { agent_pid, agent_started } = peer;
   if (agent_pid === null) return undefined;
+  const session = sessionFor(config_dirs, peer);
+  if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
   const alive = isAlive(agent_pid, agent_started ?? undefined);
-  const session = alive ? sessionFor(config_dirs, peer) : undefined;
-  if (!session) return { alive, turn_state: null, source: "process table" };
-  return { alive, turn_state: turnState(session), source: "session registry" };
+  return { alive, turn_state: null, source: "process table" };
 }

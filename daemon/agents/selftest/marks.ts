@@ -1,6 +1,5 @@
 /** The rungs that `mesh selftest` saw fail: read from the state directory, again when it changes. */
 
-import { statSync } from "node:fs";
 import type { Backend } from "../../peers/contract.ts";
 import { readTextOrNothing } from "../../places.ts";
 import { type Verdicts, verdictsIn } from "./contract.ts";
@@ -35,7 +34,12 @@ export function marksIn(path: string): Marks {
   };
 }
 
-/** When a file was changed last; undefined when there is none, as is usual: that is no error. */
+/** When a file was changed last; undefined when there is none. */
 function changeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  try {
+    return Deno.statSync(path).mtime?.getTime();
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
 }
