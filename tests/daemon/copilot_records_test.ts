@@ -1,4 +1,4 @@
-/** Records of Copilot CLI's sessions are read when something was written to them, and not before. */
+/** Records of Copilot CLI's sessions are read when something was written to them. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

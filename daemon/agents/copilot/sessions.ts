@@ -52,8 +52,8 @@ export class Records {
   }
 
   /**
-   * What the session does now; undefined when its records are not this process's: a session that
-   * was taken up again writes nothing before its first prompt, and what stands there is from before.
+   * What the session does now; undefined when its records are not this process's: one that was
+   * taken up again writes nothing before its first prompt, and what stands there is from before.
    */
   doingOf(id: string, pid: number): Doing | undefined {
     if (!SESSION_ID.test(id)) return undefined;
