@@ -48,8 +48,6 @@ export class Memory {
 /** The heap of this process. */
 export function ownHeap(): Heap {
   setFlagsFromString("--expose-gc");
-  // After each collection V8 makes some more of its own, 8 s apart, which find nothing at rest.
-  setFlagsFromString("--no-memory-reducer");
   const collect: () => void = runInNewContext("gc");
   return {
     processorMs() {

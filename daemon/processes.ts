@@ -100,7 +100,7 @@ function facts(pid: number, names: readonly Fact[]): (string | undefined)[] {
   if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
   // The name may itself hold spaces and brackets: fields count from the last one.
-  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
   return names.map((name) => fields?.[STAT[name]]);
 }
 
