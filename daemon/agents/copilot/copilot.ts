@@ -1,6 +1,6 @@
 /** Copilot CLI: its pane is the only way in; its records and its hooks tell of its turns. */
 
-import { isAlive } from "../../processes.ts";
+import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
 import { copilotScreen } from "./screen.ts";
@@ -12,7 +12,7 @@ export interface CopilotOptions extends Omit<PaneOptions, "screen"> {
 }
 
 export function copilotAdapter(options: CopilotOptions): Adapter {
-  const { config_dir } = options;
+  const { config_dir, isAlive: lives = isAlive } = options;
   const records = new Records(config_dir);
   const pane = paneRung({
     ...options,
@@ -23,7 +23,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
     backend: "copilot",
     rungs: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => Promise.resolve(sight(records, peer)),
+    sight: (peer) => Promise.resolve(sight(peer, records, lives)),
     resume: (session) => Promise.resolve(resumeOf(config_dir, session)),
   };
 }
@@ -33,10 +33,10 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
  * a moment late, so that what a hook has told since stands; and what they tell is as old as they
  * say, or the next record, of a moment before this look, would be no news.
  */
-function sight(records: Records, peer: Addressee): Sighting | undefined {
+function sight(peer: Addressee, records: Records, lives: IsAlive): Sighting | undefined {
   const { agent_pid, agent_started } = peer;
   if (agent_pid === null) return undefined;
-  const alive = isAlive(agent_pid, agent_started ?? undefined);
+  const alive = lives(agent_pid, agent_started ?? undefined);
   const doing = alive ? toldOf(records, peer) : undefined;
   if (!doing) return { alive, turn_state: null, source: "process table" };
   const { turn_state, model, at } = doing;

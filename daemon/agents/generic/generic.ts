@@ -13,14 +13,17 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
     backend: "generic",
     rungs: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => sight(peer, options.tmuxes),
+    sight: (peer) => sight(peer, options),
   };
 }
 
 /** Its process decides; a pane that tmux knows to be dead overrules it. Turns are not visible. */
-async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefined> {
+async function sight(
+  peer: Addressee,
+  { tmuxes, isAlive: lives = isAlive }: Pick<PaneOptions, "tmuxes" | "isAlive">,
+): Promise<Sighting | undefined> {
   const { agent_pid, agent_started } = peer;
-  const running = agent_pid === null ? undefined : isAlive(agent_pid, agent_started ?? undefined);
+  const running = agent_pid === null ? undefined : lives(agent_pid, agent_started ?? undefined);
   if (running === false) return { alive: false, turn_state: null, source: "process table" };
   const pane = await paneOf(peer, tmuxes);
   if (pane === "missing" && !running) return { alive: false, turn_state: null, source: "tmux" };
