@@ -14,67 +14,81 @@ export function startOf(pid: number): string | undefined {
 /** A pid means nothing without its start time: give it wherever it is known. */
 export function isAlive(pid: number, started?: string): boolean {
   const [state, since] = facts(pid, ["state", "started"]);
-  return isLife(state, since, started);
+  if (state === undefined || /^[ZX]/.test(state)) return false;
+  return started === undefined || since === started;
 }
 
 /** What `isAlive` is, for those who are given one that costs less. */
 export type IsAlive = typeof isAlive;
 
-function isLife(state: string | undefined, since: string | undefined, started?: string): boolean {
-  if (state === undefined || /^[ZX]/.test(state)) return false;
-  return started === undefined || since === started;
-}
-
 /** Files that are kept open at once, of the thousand that a process may have as a rule. */
 const FILES_MAX = 256;
-/** More than the kernel has to say of a process in `stat`. */
-const STAT_BYTES_MAX = 2048;
+
+/** A process that was alive when its file was opened, which tells of it and of no later one. */
+interface Pulse {
+  readonly started: string | undefined;
+  readonly file: Deno.FsFile;
+}
 
 /**
- * Looks again and again whether processes live, at a fifth of what `isAlive` costs: it keeps the
- * kernel's word on each open. An open one tells of its very process, and ends with that.
+ * Looks again and again whether processes live, at a quarter of what `isAlive` costs: it keeps a
+ * file of each open. One whose process is gone cannot be read, and of a zombie it says zero pages.
  */
 export class Pulses implements Disposable {
-  readonly #files = new Map<number, Deno.FsFile>();
-  readonly #buffer = new Uint8Array(STAT_BYTES_MAX);
+  readonly #pulses = new Map<number, Pulse>();
+  readonly #first = new Uint8Array(1);
+  readonly #files_max: number;
+
+  constructor(files_max = FILES_MAX) {
+    this.#files_max = files_max;
+  }
 
   readonly isAlive: IsAlive = (pid, started) => {
-    if (isMac()) return isAlive(pid, started);
-    const stat = this.#read(pid) ?? this.#read(pid); // The pid may be another process's by now.
-    const [state, since] = stat === undefined ? [] : factsIn(stat, ["state", "started"]);
-    return isLife(state, since, started);
+    const known = this.#pulses.get(pid);
+    if (known && known.started === started && this.#beats(known)) return true;
+    this.#forget(pid);
+    const file = openStatm(pid);
+    const alive = isAlive(pid, started); // After the file was opened: it is this process's.
+    if (file && alive) this.#keep(pid, { started, file });
+    else file?.close();
+    return alive;
   };
 
   [Symbol.dispose](): void {
-    for (const file of this.#files.values()) file.close();
-    this.#files.clear();
+    for (const pid of this.#pulses.keys()) this.#forget(pid);
   }
 
-  #read(pid: number): string | undefined {
-    const file = this.#files.get(pid) ?? this.#open(pid);
-    if (!file) return undefined;
+  #beats({ file }: Pulse): boolean {
     try {
       file.seekSync(0, Deno.SeekMode.Start);
-      const length = file.readSync(this.#buffer) ?? 0;
-      return new TextDecoder().decode(this.#buffer.subarray(0, length));
+      return file.readSync(this.#first) === 1 && this.#first[0] !== ZERO;
     } catch (error) {
-      if (!isGone(error)) throw error;
-      this.#files.delete(pid);
-      file.close();
-      return undefined;
+      if (isGone(error)) return false;
+      throw error;
     }
   }
 
-  #open(pid: number): Deno.FsFile | undefined {
-    if (this.#files.size >= FILES_MAX) this[Symbol.dispose]();
-    try {
-      const file = isPid(pid) ? Deno.openSync(`/proc/${pid}/stat`) : undefined;
-      if (file) this.#files.set(pid, file);
-      return file;
-    } catch (error) {
-      if (isGone(error)) return undefined;
-      throw error;
-    }
+  #keep(pid: number, pulse: Pulse): void {
+    if (this.#pulses.size >= this.#files_max) this[Symbol.dispose]();
+    this.#pulses.set(pid, pulse);
+  }
+
+  #forget(pid: number): void {
+    this.#pulses.get(pid)?.file.close();
+    this.#pulses.delete(pid);
+  }
+}
+
+const ZERO = "0".charCodeAt(0);
+
+/** What a process has of the machine's memory, in pages; undefined where nobody tells. */
+function openStatm(pid: number): Deno.FsFile | undefined {
+  if (isMac() || !isPid(pid)) return undefined;
+  try {
+    return Deno.openSync(`/proc/${pid}/statm`);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
   }
 }
 
@@ -159,13 +173,9 @@ function fact(pid: number, name: Fact): string | undefined {
 function facts(pid: number, names: readonly Fact[]): (string | undefined)[] {
   if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
-  return stat === undefined ? [] : factsIn(stat, names);
-}
-
-function factsIn(stat: string, names: readonly Fact[]): (string | undefined)[] {
   // The name may itself hold spaces and brackets: fields count from the last one.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
-  return names.map((name) => fields[STAT[name]]);
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
+  return names.map((name) => fields?.[STAT[name]]);
 }
 
 function readProc(pid: number, file: string): string | undefined {
