@@ -27,7 +27,7 @@ print(`\n${path}`);
 
 function row({ what, value, unit, budget, bare, rising = false, note = "" }: Figure): string {
   const kept = rising ? value >= budget : value <= budget;
-  const ratio = bare === undefined ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
+  const ratio = !bare ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
   const cells = [
     what.padEnd(34),
     `${short(value)} ${unit}`.padStart(14),

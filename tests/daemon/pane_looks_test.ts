@@ -3,6 +3,10 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "kit/clock.ts";
 import { PaneLooks } from "../../daemon/pane_looks.ts";
+import { withTmux } from "./terminal.ts";
+
+/** Many more looks than a second has room for. */
+const LOOKS_MAX = 2000;
 
 /** A server with one pane, `%1`, that tells what it was asked. */
 function office() {
@@ -78,4 +82,20 @@ Deno.test("a server that is gone, or has lost a pane, is not answered for", asyn
   server.asked = [];
   await looks.screen("%2");
   assert.deepEqual(server.asked, ["list-panes", "capture-pane"], "tmux says that it is missing");
+});
+
+withTmux("tmux counts what a program writes, so that a look finds it", async (terminal) => {
+  const pane = terminal.start("cat");
+  const looks = new PaneLooks(terminal.tmux, new FakeClock()); // For it all seconds are over.
+  const shown = async () => {
+    const screen = await looks.screen(pane);
+    return screen.ok ? screen.lines.join("\n") : screen.message;
+  };
+  assert.doesNotMatch(await shown(), /hello/);
+  let text = "";
+  for (let look = 0; look < LOOKS_MAX && !text.includes("hello"); look++) {
+    terminal.cli("send-keys", "-t", pane, "hello", "Enter");
+    text = await shown();
+  }
+  assert.match(text, /hello/);
 });
