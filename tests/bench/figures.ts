@@ -39,7 +39,7 @@ const IN_FLIGHT = 64;
 const RECEIVERS = 200;
 const ONE_TIMER = "bare: one timer a second";
 /** Until a start is over, and what it has left behind was collected at rest, by us and by V8. */
-const SETTLE_MS = 45_000;
+const SETTLE_MS = 60_000;
 
 /** (a) to (e): what a live daemon does, beside a bare server. */
 export async function live(effort: Effort): Promise<Figure[]> {
