@@ -14,7 +14,7 @@ import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
-import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
+import { parentOf, sendSignal, startOf } from "./processes.ts";
 import { programsOf } from "./programs.ts";
 import { isAtTerminal } from "./terminal.ts";
 
@@ -61,7 +61,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       machine: hostname(),
       numbers: keyedNumbers,
       pid: Deno.pid,
-      processes: { startOf, isAlive, parentOf, signal: sendSignal },
+      processes: { startOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
       sights: agents.sights,
       adapters: () => agents.adapters,
       hooks: agents.hooks,

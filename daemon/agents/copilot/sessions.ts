@@ -8,6 +8,8 @@ import type { Resume, Sighting } from "../contract.ts";
 
 /** What is read of a session's records at each look: more than a turn's last few of them. */
 const TAIL_BYTES = 65_536;
+/** Sessions of which it is kept what they do. */
+const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A tool whose run is a dialog. */
 const ASKS_USER = "ask_user";
@@ -40,16 +42,33 @@ export function configDir(env: Env): string {
   return env["COPILOT_HOME"] || join(env["HOME"] ?? "/", ".copilot");
 }
 
-/**
- * What the session does now; undefined when its records are not this process's: a session that was
- * taken up again writes nothing before its first prompt, and what stands there is from before.
- */
-export function doingOf(config_dir: string, id: string, pid: number): Doing | undefined {
-  if (!SESSION_ID.test(id)) return undefined;
-  const folder = folderOf(config_dir, id);
-  if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
-  const tail = tailOf(join(folder, "events.jsonl"));
-  return tail === undefined ? undefined : doingIn(notedIn(tail));
+/** The records of all sessions; one's are read again only once something was added to them. */
+export class Records {
+  readonly #config_dir: string;
+  readonly #read = new Map<string, { readonly stamp: string; readonly doing: Doing }>();
+
+  constructor(config_dir: string) {
+    this.#config_dir = config_dir;
+  }
+
+  /**
+   * What the session does now; undefined when its records are not this process's: one that was
+   * taken up again writes nothing before its first prompt, and what stands there is from before.
+   */
+  doingOf(id: string, pid: number): Doing | undefined {
+    if (!SESSION_ID.test(id)) return undefined;
+    const folder = folderOf(this.#config_dir, id);
+    if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
+    const path = join(folder, "events.jsonl");
+    const stamp = stampOf(path);
+    if (stamp === undefined) return undefined;
+    const known = this.#read.get(id);
+    if (known?.stamp === stamp) return known.doing;
+    const doing = doingIn(notedIn(tailOf(path)));
+    if (this.#read.size >= SESSIONS_MAX) this.#read.clear();
+    this.#read.set(id, { stamp, doing });
+    return doing;
+  }
 }
 
 function doingIn(records: readonly Noted[]): Doing {
@@ -115,18 +134,24 @@ function notedIn(text: string): Noted[] {
   return text.split("\n").flatMap((line) => Noted.safeParse(tryJson(line)).data ?? []);
 }
 
-/** The end of a file; undefined when there is none. */
-function tailOf(path: string): string | undefined {
+/** The end of a file. */
+function tailOf(path: string): string {
+  using file = Deno.openSync(path);
+  const { size } = file.statSync();
+  file.seekSync(Math.max(0, size - TAIL_BYTES), Deno.SeekMode.Start);
+  const bytes = new Uint8Array(TAIL_BYTES);
+  let length = 0;
+  for (let read: number | null = 0; read !== null && length < TAIL_BYTES; length += read ?? 0) {
+    read = file.readSync(bytes.subarray(length));
+  }
+  return new TextDecoder().decode(bytes.subarray(0, length));
+}
+
+/** What changes with a file that is added to; undefined when there is none. */
+function stampOf(path: string): string | undefined {
   try {
-    using file = Deno.openSync(path);
-    const { size } = file.statSync();
-    file.seekSync(Math.max(0, size - TAIL_BYTES), Deno.SeekMode.Start);
-    const bytes = new Uint8Array(TAIL_BYTES);
-    let length = 0;
-    for (let read: number | null = 0; read !== null && length < TAIL_BYTES; length += read ?? 0) {
-      read = file.readSync(bytes.subarray(length));
-    }
-    return new TextDecoder().decode(bytes.subarray(0, length));
+    const { size, mtime } = Deno.statSync(path);
+    return `${size} ${mtime?.getTime()}`;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
