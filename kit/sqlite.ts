@@ -6,7 +6,7 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from "node:sqlite";
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
