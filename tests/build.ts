@@ -4,7 +4,9 @@ import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/contract.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const BUNDLE = `${ROOT}dist/mesh.js`;
+/** A part for each role and what roles share, so that none pays for another's. */
+const PARTS = `${ROOT}dist/parts`;
+const BUNDLE = `${PARTS}/main.js`;
 const EXECUTABLE = `${ROOT}dist/mesh`;
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 
@@ -44,14 +46,15 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
 }
 
 Deno.mkdirSync(`${ROOT}dist`, { recursive: true });
-await mustRun(["bundle", "--platform", "deno", "-o", BUNDLE, "main.ts"]);
+await mustRun(["bundle", "--platform", "deno", "--code-splitting", "--outdir", PARTS, "main.ts"]);
 const alone = ["run", "-A", "--no-config", "--no-lock", "--no-remote", "--no-npm", BUNDLE];
 await prove("The bundle", Deno.execPath(), alone);
 
 /** The runtime part of an executable; where none can be fetched, Deno itself stands in for it. */
 const runtime = Deno.env.get("DENORT_BIN");
 if (runtime) {
-  await mustRun(["compile", "-A", "--no-check", "--no-config", "--output", EXECUTABLE, BUNDLE]);
+  const settings = ["-A", "--no-check", "--no-config", "--unstable-no-legacy-abort"];
+  await mustRun(["compile", ...settings, "--output", EXECUTABLE, BUNDLE]);
   const { out } = await run(EXECUTABLE, ["--version"], "/");
   if (out.startsWith("deno ")) {
     print("The executable is built; Deno stands in for its runtime part");
