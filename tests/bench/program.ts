@@ -1,4 +1,4 @@
-/** The program that is run, as words for Deno: its sources, or what is made of them to be shipped. */
+/** What is run, as words for Deno: the sources, or what is made of them to be shipped. */
 
 import { fileURLToPath } from "node:url";
 
