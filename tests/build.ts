@@ -46,7 +46,7 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
 }
 
 Deno.mkdirSync(`${ROOT}dist`, { recursive: true });
-await mustRun(["bundle", "--platform", "deno", "--code-splitting", "--outdir", PARTS, "main.ts"]);
+await mustRun(["task", "parts"]);
 const alone = ["run", "-A", "--no-config", "--no-lock", "--no-remote", "--no-npm", BUNDLE];
 await prove("The bundle", Deno.execPath(), alone);
 

@@ -16,13 +16,9 @@ let settings: readonly string[] = [];
 
 /** Runs what the executable is made of from now on; the parts are made anew. */
 export async function runParts(): Promise<void> {
-  await Deno.remove(PARTS, { recursive: true }).catch(ignoreMissing);
-  const args = ["bundle", "--quiet", "--platform", "deno", "--code-splitting"];
-  const bundle = new Deno.Command(Deno.execPath(), {
-    ...{ args: [...args, "--outdir", PARTS, "main.ts"], cwd: ROOT },
-  });
-  const { success, stderr } = await bundle.output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  await mustRun(["task", "parts"]);
+  // The executable has been read once and for all; what Deno reads the first time, it keeps.
+  await mustRun(["cache", ...COMPILED, `${PARTS}/main.js`]);
   main = `${PARTS}/main.js`;
   settings = COMPILED;
 }
@@ -37,6 +33,8 @@ export function isOurs(words: string, role = ""): boolean {
   return words.includes(`${main} ${role}`);
 }
 
-function ignoreMissing(fault: unknown): void {
-  if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+async function mustRun(args: readonly string[]): Promise<void> {
+  const command = new Deno.Command(Deno.execPath(), { args: [...args], cwd: ROOT });
+  const { success, stderr } = await command.output();
+  if (!success) throw new Error(`deno ${args[0]}: ${new TextDecoder().decode(stderr)}`);
 }
