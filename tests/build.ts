@@ -2,6 +2,8 @@
 
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/contract.ts";
+import { RealDaemon, temporary } from "./bench/child.ts";
+import { runParts } from "./bench/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** A part for each role and what roles share, so that none pays for another's. */
@@ -45,10 +47,38 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
   }
 }
 
-Deno.mkdirSync(`${ROOT}dist`, { recursive: true });
-await mustRun(["task", "parts"]);
-const alone = ["run", "-A", "--no-config", "--no-lock", "--no-remote", "--no-npm", BUNDLE];
+/** Nothing but the parts: no configuration, no package that would have to be fetched. */
+const ALONE = ["--no-remote", "--no-npm"];
+const GREETING = {
+  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  params: {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "build", version: VERSION },
+  },
+};
+
+/** Whether the daemon has what it loads only when it is asked for. */
+async function proveDaemon(): Promise<void> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path, { flags: ALONE });
+  const headers = { "content-type": "application/json" };
+  const greeting = { method: "POST", headers, body: JSON.stringify(GREETING) };
+  for (
+    const [path, init] of [["/metrics", {}], ["/openapi.json", {}], ["/mcp", greeting]] as const
+  ) {
+    const response = await fetch(`${daemon.base}${path}`, init);
+    if (!response.ok) throw new Error(`${path} of the bundle: ${await response.text()}`);
+    await response.body?.cancel();
+  }
+  print("The bundle's daemon answers with all that it loads late");
+}
+
+print("$ deno task parts");
+await runParts();
+const alone = ["run", "-A", "--no-config", "--no-lock", ...ALONE, BUNDLE];
 await prove("The bundle", Deno.execPath(), alone);
+await proveDaemon();
 
 /** The runtime part of an executable; where none can be fetched, Deno itself stands in for it. */
 const runtime = Deno.env.get("DENORT_BIN");
