@@ -1,6 +1,5 @@
 /** The daemon as a process: one for each state directory, from its lock to its last commit. */
 
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -58,7 +57,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   const opened = openOr(path, () =>
     new Daemon(config, privately(path), {
       ...{ clock, ids, log },
-      machine: hostname(),
+      machine: Deno.hostname(),
       numbers: keyedNumbers,
       pid: Deno.pid,
       processes: { startOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },

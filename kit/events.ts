@@ -1,6 +1,6 @@
 /** The event log: written inside of the verb's transaction, told after its commit. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";

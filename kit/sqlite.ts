@@ -6,7 +6,7 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from "node:sqlite";
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
@@ -48,6 +48,12 @@ const BUSY_MS_MAX = 5000;
  */
 const PAGE_BYTES = 2048;
 
+/**
+ * Pages that are kept in memory. Messages are written at the end of their table, so that more is of
+ * no use (16 MiB made no flood faster), and what was once taken is not given back to the machine.
+ */
+const CACHE_KIB = 4096;
+
 export class Database implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #log: Log;
@@ -68,7 +74,7 @@ export class Database implements Disposable {
       `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full;
        pragma fullfsync = on;
        pragma busy_timeout = ${BUSY_MS_MAX}; pragma wal_autocheckpoint = 0;
-       pragma temp_store = memory; pragma cache_size = -16384`,
+       pragma temp_store = memory; pragma cache_size = -${CACHE_KIB}`,
     );
     try {
       this.#migrate(migrations);

@@ -4,6 +4,7 @@ import { measure, RealDaemon, Script, spawn, temporary } from "./child.ts";
 import { Crew } from "./crew.ts";
 import { fill } from "./fill.ts";
 import { cpuMs, pause, residentMb } from "./process.ts";
+import { running } from "./program.ts";
 
 /** How long and how much: a quick run proves that all of it works, a full one is for reading. */
 export interface Effort {
@@ -170,8 +171,7 @@ export async function hook(): Promise<Figure[]> {
   await using _daemon = await RealDaemon.start(state.path);
   const bare = await wholeProcess(["eval", "0"]);
   const env = { MESH_STATE: state.path, MESH_CONFIG: "/none" };
-  const main = new URL("../../main.ts", import.meta.url).pathname;
-  const value = await wholeProcess(["run", "-A", main, "hook", "claude-code", "Stop"], env);
+  const value = await wholeProcess([...running("hook"), "claude-code", "Stop"], env);
   const note = "bare: a script that does nothing, from the same Deno";
   return [{ what: "a hook, whole process", value, unit: "ms", budget: 40, bare, note }];
 }

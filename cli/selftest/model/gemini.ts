@@ -1,6 +1,6 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };

@@ -1,7 +1,7 @@
 /** Claude Code's own list of sessions: which process lives, in what state, behind which socket. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { type IsAlive, isAlive, parentOf } from "../../processes.ts";
 import type { Addressee } from "../contract.ts";
 

@@ -1,6 +1,6 @@
 /** Codex: the queue of its shared server first; else the pane of a session on its own. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { type IsAlive, isAlive } from "../../processes.ts";

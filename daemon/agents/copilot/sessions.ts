@@ -1,7 +1,7 @@
 /** Copilot CLI's records of its sessions: what one does now, whether it can be taken up again. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing } from "../../places.ts";
 import type { Resume, Sighting } from "../contract.ts";
