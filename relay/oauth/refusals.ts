@@ -4,8 +4,7 @@ import type { Log } from "kit/log.ts";
 import { isProblem } from "kit/problem.ts";
 
 const REGISTER_AGAIN =
-  "this registration is unknown or has expired: remove the connector in your " +
-  "app, then add it again";
+  "this registration is unknown or has expired: remove and re-add the connector in your app";
 
 /** Said to people as well as to programs. `{value}` is what the thrower names; never a secret. */
 // deno-fmt-ignore
@@ -37,6 +36,7 @@ export const REFUSALS = {
   // Consent.
   lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser: go back to your app and connect again"],
   foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
+  hasty:                   ["temporarily_unavailable",   429, "Too many decisions: try again in {value} s"],
   wrong_decision:          ["invalid_request",           400, "The decision is allow or deny"],
   wrong_secret:            ["access_denied",             403, "That is no relay secret: it begins with mesh_sk_ and stands in the configuration of the daemon"],
   no_machine:              ["access_denied",             403, "No machine with this relay secret is online: start its daemon, then allow again"],
@@ -125,7 +125,10 @@ function isOfStorage(fault: unknown): boolean {
   return of_sqlite || isProblem(fault, "storage_failed");
 }
 
-/** The RFC's descriptions are ASCII without quotes and backslashes. */
+/** The RFC's descriptions are ASCII without double quotes and backslashes. */
 function said(value: string): string {
-  return value.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(0, 200);
+  return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
+    0,
+    200,
+  );
 }

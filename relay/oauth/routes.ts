@@ -38,7 +38,7 @@ export function oauthRoutes(desks: Desks): Route[] {
         return toJson(clients.register(await bodyOf(request)), 201);
       })),
     rawRoute(contracts.getConsent, (request) => consent.ask(request)),
-    rawRoute(contracts.giveConsent, (request) => consent.decide(request)),
+    rawRoute(contracts.giveConsent, (request, { remote }) => consent.decide(request, remote)),
     rawRoute(contracts.exchangeToken, (request) =>
       answer(async () => {
         const params = await clientFormOf(request);
@@ -66,7 +66,6 @@ function issue({ clients, grants, resource }: Desks, params: Params): contracts.
   const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
   if (!exchange) throw new Refusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
-  mustGet(params, "resource");
   refuseResource(params, resource);
   return exchange(grants, client, params);
 }
