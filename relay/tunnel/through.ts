@@ -40,7 +40,7 @@ export async function throughTo(
   const { method, headers, body } = request;
   const asked: MachineRequest = {
     method,
-    path: pathWithin(request.url, daemon_id),
+    path: pathWithin(request.url),
     headers: Object.fromEntries(headers),
     ...(body && { body }),
     signal: AbortSignal.any([request.signal, signal]),
@@ -51,10 +51,9 @@ export async function throughTo(
 }
 
 /** The daemon's own path, spelt as the browser spelt it. */
-function pathWithin(url: string, daemon_id: string): `/${string}` {
+function pathWithin(url: string): `/${string}` {
   const { pathname, search } = new URL(url);
-  const inner = pathname.slice(`/m/${daemon_id}`.length);
-  return `/${inner.replace(/^\/+/, "")}${search}`;
+  return `/${pathname.replace(/^\/m\/[^/]*\/*/, "")}${search}`;
 }
 
 function guarded({ status, headers: said, body }: Response): Response {

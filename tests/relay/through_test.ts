@@ -26,6 +26,8 @@ Deno.test("a signed-in browser reads and writes under the machine's own path [c9
   await enter(w, "api");
   const { peers } = await (await browse(r, "/peers?circle=default")).json();
   assert.equal(peers.length, 1);
+  const spelt = await r.fetch(`/m/${daemonId(1).replace("-", "%2D")}/peers`, { headers: OURS });
+  assert.deepEqual(await spelt.json(), { peers });
   const sent = await post(r, "/notify", { from_peer: "cli", to_peer: "api", text: "Hello" });
   assert.deepEqual([sent.status, sent.queued], [200, true]);
 });
