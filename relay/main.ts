@@ -2,6 +2,7 @@
 
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
 import { urlOf } from "./address.ts";
 import { Relay } from "./app.ts";
@@ -53,9 +54,14 @@ function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<D
   }
 }
 
-function accept(request: Request, ears: Ears) {
-  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  return { response, line: lineOn(socket, ears) };
+/** Half a handshake is a mistake of the caller's, and no fault of ours. */
+export function accept(request: Request, ears: Ears) {
+  try {
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    return { response, line: lineOn(socket, ears) };
+  } catch (fault) {
+    throw new Problem("upgrade_required", {}, fault);
+  }
 }
 
 function signals(): Promise<string> {

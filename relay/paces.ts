@@ -16,24 +16,40 @@ const PEOPLE: Rates = {
   all: { burst: 600, per_minute: 600 },
 };
 
+/** Each app that is connected is one consent, and a row for 30 days. */
+const CONSENTS: Rates = {
+  each: { burst: 60, per_minute: 60 },
+  all: { burst: 600, per_minute: 600 },
+};
+
 /** What the guests of one share may ask: each question interrupts an agent. */
 const GUESTS: Rates = {
   each: { burst: 10, per_minute: 6 },
   all: { burst: 600, per_minute: 600 },
 };
 
+type Remote = Deno.NetAddr | undefined;
+
 export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
   const byAddress = (rates: Rates) => {
     const turnstile = new Turnstile(clock, rates);
     return {
-      take: ({ headers }: Request, remote: Deno.NetAddr | undefined) =>
+      take: ({ headers }: Request, remote: Remote) =>
         turnstile.pass(bucketOf(remote?.hostname, headers, proxy)),
     };
   };
+  const consents = new Turnstile(clock, CONSENTS);
   return {
     registrations: byAddress(REGISTRATIONS),
     register: byAddress(PEOPLE),
     login: byAddress(PEOPLE),
+    /** Dials that show no secret; one that shows one is never held up by them. */
+    dials: byAddress(PEOPLE),
+    consents: {
+      /** Of the browser that is signed in, as its form token tells it; of an address otherwise. */
+      take: ({ headers }: Request, remote: Remote, form_token: string | undefined) =>
+        consents.pass(form_token ?? bucketOf(remote?.hostname, headers, proxy)),
+    },
     guests: new Turnstile(clock, GUESTS),
   };
 }

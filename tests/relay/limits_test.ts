@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { HEAD_BYTES_MAX, STREAMS_MAX } from "kit/tunnel/frames.ts";
+import type { Ears } from "kit/tunnel/line.ts";
+import { Problem } from "kit/problem.ts";
 import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
-import { DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
+import { accept } from "../../relay/main.ts";
+import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
 import { helloOf } from "./scripted.ts";
 import { daemonId, NAMESPACE, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 
@@ -9,9 +12,13 @@ const open = { open: true, buffered: 0, send: () => undefined, close: () => unde
 
 /** A daemon that is there, and does nothing. */
 function standing(r: RelayWorld, number: number) {
-  const link = r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(number) });
-  link.stand(open);
-  link.heard(JSON.stringify(helloOf("here")));
+  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(number) };
+  let ears: Ears | undefined;
+  r.relay.machines.dialled(dialled, (heard) => {
+    ears = heard;
+    return { response: new Response(null), line: open };
+  });
+  ears?.heard(JSON.stringify(helloOf("here")));
 }
 
 async function dial(r: RelayWorld, number: number): Promise<unknown> {
@@ -31,6 +38,25 @@ Deno.test("a secret has so many machines and no more, and each may come back [c9
   assert.equal(await dial(r, DAEMONS_OF_ONE_MAX + 1), "too_many_daemons");
   for (const number of [1, DAEMONS_OF_ONE_MAX + 1]) standing(r, number);
   assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
+});
+
+Deno.test("a dial whose line never stands holds no place [c9.tunnel.bounds]", async () => {
+  await using r = relayWorld();
+  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(1) };
+  const { machines } = r.relay;
+  for (let number = 0; number < DAEMONS_MAX; number++) {
+    assert.throws(() =>
+      machines.dialled(dialled, () => {
+        throw new Problem("upgrade_required", {});
+      }), /upgrade_required/);
+  }
+  machines.makeRoom(dialled);
+});
+
+Deno.test("half a handshake is refused by what it lacks, and is no fault of ours", () => {
+  const asked = new Request("http://127.0.0.1/ws/daemon", { headers: { upgrade: "websocket" } });
+  const ears = { opened: () => undefined, heard: () => undefined, closed: () => undefined };
+  assert.throws(() => accept(asked, ears), /upgrade_required/);
 });
 
 Deno.test("a daemon takes so many requests at once, and says of the next that it did not", async () => {

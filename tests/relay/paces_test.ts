@@ -1,0 +1,59 @@
+/** How often strangers may knock: dials without a secret, and decisions about apps. */
+
+import assert from "node:assert/strict";
+import { App, oauthWorld, Person } from "./oauth_cast.ts";
+import { relayWorld, SECRET } from "./world.ts";
+
+const DIALS = 30;
+const DECISIONS = 60;
+
+Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
+  await using r = relayWorld();
+  const dial = (authorization: string, hostname = "192.0.2.1") => {
+    const headers = { authorization, "x-mesh-daemon-id": "dm-000000000009" };
+    const request = new Request("https://relay.test/ws/daemon", { headers });
+    return r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 });
+  };
+  for (let number = 0; number < DIALS; number++) assert.equal((await dial("Bearer x")).status, 401);
+  const often = await dial("Bearer x");
+  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "2"]);
+  assert.equal((await often.json()).error, "rate_limited");
+  assert.equal((await dial("Bearer x", "192.0.2.2")).status, 401);
+  // It goes on to the next check, which is that it asks for no socket.
+  assert.equal((await dial(`Bearer ${SECRET}`)).status, 426);
+  await r.clock.advance(2000);
+  assert.equal((await dial("Bearer x")).status, 401);
+});
+
+Deno.test("a session decides so often about apps, and another one is not held up by it", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const [busy, other] = [new Person(w), new Person(w)];
+  for (const person of [busy, other]) await person.signIn();
+  const form = await busy.formFor(app);
+  for (let number = 0; number < DECISIONS; number++) {
+    assert.equal((await busy.decide(form, "deny")).status, 303);
+  }
+  const often = await busy.decide(form, "allow");
+  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "1"]);
+  assert.match(await often.text(), /Too many decisions: try again in 1 s/);
+  assert.equal((await other.decide(await other.formFor(app), "allow")).status, 303);
+  await w.clock.advance(1000);
+  assert.equal((await busy.decide(form, "allow")).status, 303);
+});
+
+Deno.test("whoever is not signed in decides as often as its address may", async () => {
+  using w = oauthWorld();
+  const decide = (from: string) =>
+    w.fetch("/oauth/authorize", {
+      method: "POST",
+      body: "request=x&decision=allow",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      from,
+    });
+  for (let number = 0; number < DECISIONS; number++) {
+    assert.equal((await decide("192.0.2.1")).status, 400);
+  }
+  assert.equal((await decide("192.0.2.1")).status, 429);
+  assert.equal((await decide("192.0.2.2")).status, 400);
+});
