@@ -260,6 +260,26 @@ Deno.test("calls of one grant at once are bounded, and another grant's are not i
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
+Deno.test("a batch counts as the calls that it holds", async () => {
+  await using at = house();
+  const held = grant(at, "t1");
+  const hang = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
+  const params = { name: "list_agents", arguments: { daemon_id: HERE } };
+  const batchOf = (size: number) => {
+    const calls = Array.from({ length: size }, (_, id) => {
+      return { jsonrpc: "2.0", id, method: "tools/call", params };
+    });
+    return at.send("/mcp", withHeaders(rawPost(calls), held));
+  };
+  const waiting = [batchOf(100), batchOf(100), batchOf(IN_FLIGHT_MAX - 200)];
+  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 429);
+  hang.resolve(Response.json({ peers: [] }));
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
+});
+
 Deno.test("whoever hangs up ends the request to the machine as well", async () => {
   await using at = house();
   at.machines.connect(
