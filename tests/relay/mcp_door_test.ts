@@ -113,6 +113,8 @@ Deno.test("a batch is refused whole for the one tool that is not allowed", async
 // deno-fmt-ignore
 const HOSTS: [why: string, issuer: string, headers: Record<string, string>, status: number][] = [
   ["our name",                ISSUER,                  { host: "relay.example" },                                        200],
+  ["our name, with its port", ISSUER,                  { host: "relay.example:443" },                                    200],
+  ["another scheme's port",   ISSUER,                  { host: "relay.example:80" },                                     403],
   ["our name and origin",     ISSUER,                  { host: "relay.example", origin: ISSUER },                        200],
   ["another name",            ISSUER,                  { host: "evil.example" },                                         403],
   ["another port",            ISSUER,                  { host: "relay.example:8443" },                                   403],
