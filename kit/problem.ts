@@ -187,7 +187,10 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 
   toResponse(): Response {
-    const headers: Record<string, string> = { "cache-control": "no-store" };
+    const headers: Record<string, string> = {
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    };
     if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;

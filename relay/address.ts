@@ -64,7 +64,7 @@ export class Address {
   }
 }
 
-/** The names of loopback are one name; the port is the same in any case, and may be the scheme's. */
+/** The names of loopback are one name. The port is the same, said or the scheme's own. */
 function sameHost(said: string, own: URL): boolean {
   const host = said.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
   if (host.toLowerCase() === own.host) return true;

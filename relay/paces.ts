@@ -16,6 +16,12 @@ const PEOPLE: Rates = {
   all: { burst: 600, per_minute: 600 },
 };
 
+/** Daemons behind one address come back at once; each that comes and goes is told in the log. */
+const DIALS: Rates = {
+  each: { burst: 2000, per_minute: 600 },
+  all: { burst: 20_000, per_minute: 6000 },
+};
+
 /** Each app that is connected is one consent, and a row for 30 days. */
 const CONSENTS: Rates = {
   each: { burst: 60, per_minute: 60 },
@@ -43,8 +49,8 @@ export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
     registrations: byAddress(REGISTRATIONS),
     register: byAddress(PEOPLE),
     login: byAddress(PEOPLE),
-    /** Dials that show no secret; one that shows one is never held up by them. */
-    dials: byAddress(PEOPLE),
+    /** Of dials: those that show no secret hold up none that shows one. */
+    dials: { with_secret: byAddress(DIALS), without: byAddress(PEOPLE) },
     consents: {
       /** Of the browser that is signed in, as its form token tells it; of an address otherwise. */
       take: ({ headers }: Request, remote: Remote, form_token: string | undefined) =>

@@ -127,6 +127,10 @@ function challenge(
   const body = { error: error ?? "unauthorized", detail, ...(error && { scope }) };
   return Response.json(body, {
     status,
-    headers: { "www-authenticate": `Bearer ${said}`, "cache-control": "no-store" },
+    headers: {
+      "www-authenticate": `Bearer ${said}`,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
   });
 }

@@ -19,14 +19,19 @@ export interface TunnelNeeds {
   bearerOf(request: Request): string | undefined;
   /** Whether a browser vouches that one of our own pages sends this. */
   isFromOurPage(request: Request): boolean;
-  /** How often one address may dial without a secret: the seconds to wait once it is too often. */
-  readonly dials: { take(request: Request, remote: Remote): number | undefined };
+  /** How often one address may dial. */
+  readonly dials: { readonly with_secret: Pace; readonly without: Pace };
   /** Turns a request into a line. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
 }
 
 type Remote = Deno.NetAddr | undefined;
+
+interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Remote): number | undefined;
+}
 
 export type Accept = (request: Request, ears: Ears) => Accepted;
 
@@ -68,11 +73,12 @@ function dial(
   remote: Remote,
 ): Response {
   const namespace = bearerOf(request);
-  if (namespace === undefined) {
-    const retry_after_seconds = dials.take(request, remote);
-    if (retry_after_seconds === undefined) throw new Problem("no_relay_secret", {});
+  const pace = namespace === undefined ? dials.without : dials.with_secret;
+  const retry_after_seconds = pace.take(request, remote);
+  if (retry_after_seconds !== undefined) {
     throw new Problem("too_many_requests", { retry_after_seconds });
   }
+  if (namespace === undefined) throw new Problem("no_relay_secret", {});
   const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
   if (!daemon_id.success) {
     const issues = [{

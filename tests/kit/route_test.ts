@@ -71,6 +71,7 @@ Deno.test("an unknown route is 404, and a wrong method 405 with the right ones i
   const { ask } = open([route(bare, () => OK), other]);
   const unknown = await ask("/nowhere");
   assert.deepEqual([unknown.status, unknown.answer.error], [404, "not_found"]);
+  assert.equal(unknown.headers.get("x-content-type-options"), "nosniff");
   const wrong = await ask("/bare", { method: "PATCH" });
   assert.deepEqual([wrong.status, wrong.answer.error], [405, "method_not_allowed"]);
   assert.equal(wrong.headers.get("allow"), "DELETE, GET");

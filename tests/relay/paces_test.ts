@@ -5,6 +5,7 @@ import { App, oauthWorld, Person } from "./oauth_cast.ts";
 import { relayWorld, SECRET } from "./world.ts";
 
 const DIALS = 30;
+const DIALS_WITH_SECRET = 2000;
 const DECISIONS = 60;
 
 Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
@@ -23,6 +24,20 @@ Deno.test("dials that show no secret are counted by address, and hold up none th
   assert.equal((await dial(`Bearer ${SECRET}`)).status, 426);
   await r.clock.advance(2000);
   assert.equal((await dial("Bearer x")).status, 401);
+});
+
+Deno.test("daemons of one address dial so often, and those of another are not held up by it", async () => {
+  await using r = relayWorld();
+  const dial = async (hostname: string) => {
+    const headers = { "authorization": `Bearer ${SECRET}`, "x-mesh-daemon-id": "dm-000000000009" };
+    const request = new Request("https://relay.test/ws/daemon", { headers });
+    return (await r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 })).status;
+  };
+  for (let number = 0; number < DIALS_WITH_SECRET; number++) {
+    assert.equal(await dial("192.0.2.1"), 426);
+  }
+  assert.equal(await dial("192.0.2.1"), 429);
+  assert.equal(await dial("192.0.2.2"), 426);
 });
 
 Deno.test("a session decides so often about apps, and another one is not held up by it", async () => {
