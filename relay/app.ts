@@ -63,9 +63,9 @@ export class Relay implements AsyncDisposable {
     });
     const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({ clock, ids, address, hasMachine });
-    const { registrations, consents, dials, ...paces } = openPaces(outside);
+    const { registrations, consents, exchanges, dials, ...paces } = openPaces(outside);
     const needs = { clock, ids, log, address, sessions, machines };
-    this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents });
+    this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
     const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
     this.rooms = new Rooms({ ...needs, paces, oauth });
     this.fetch = serve(routesOf(this, dials), {

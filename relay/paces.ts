@@ -28,6 +28,12 @@ const CONSENTS: Rates = {
   all: { burst: 600, per_minute: 600 },
 };
 
+/** Tokens for one client: each refresh leaves a row for as long as its grant stands. */
+const EXCHANGES: Rates = {
+  each: { burst: 600, per_minute: 60 },
+  all: { burst: 6000, per_minute: 6000 },
+};
+
 /** What the guests of one share may ask: each question interrupts an agent. */
 const GUESTS: Rates = {
   each: { burst: 10, per_minute: 6 },
@@ -56,6 +62,7 @@ export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
       take: ({ headers }: Request, remote: Remote, form_token: string | undefined) =>
         consents.pass(form_token ?? bucketOf(remote?.hostname, headers, proxy)),
     },
+    exchanges: new Turnstile(clock, EXCHANGES),
     guests: new Turnstile(clock, GUESTS),
   };
 }

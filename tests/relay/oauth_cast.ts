@@ -277,6 +277,7 @@ export function tokensIn(w: OAuthWorld) {
     ...{ address: new Address(w.issuer), machines: { list: () => [] } },
     registrations: { take: () => undefined },
     consents: { take: () => undefined },
+    exchanges: { pass: () => undefined },
   }).tokens;
 }
 

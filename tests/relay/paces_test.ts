@@ -1,12 +1,13 @@
 /** How often strangers may knock: dials without a secret, and decisions about apps. */
 
 import assert from "node:assert/strict";
-import { App, oauthWorld, Person } from "./oauth_cast.ts";
+import { App, errorOf, oauthWorld, Person } from "./oauth_cast.ts";
 import { relayWorld, SECRET } from "./world.ts";
 
 const DIALS = 30;
 const DIALS_WITH_SECRET = 2000;
 const DECISIONS = 60;
+const EXCHANGES = 600;
 
 Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
   await using r = relayWorld();
@@ -71,4 +72,18 @@ Deno.test("whoever is not signed in decides as often as its address may", async 
   }
   assert.equal((await decide("192.0.2.1")).status, 429);
   assert.equal((await decide("192.0.2.2")).status, 400);
+});
+
+Deno.test("an app has tokens so often, and its token is good for the next time", async () => {
+  using w = oauthWorld();
+  const [app, other] = [await App.register(w), await App.register(w)];
+  const { refresh_token } = await app.connect();
+  const junk = (of: App) => of.refresh("mesh_rt_junk");
+  for (let number = 1; number < EXCHANGES; number++) assert.equal((await junk(app)).status, 400);
+  const often = await app.refresh(refresh_token);
+  assert.equal(often.headers.get("retry-after"), "1");
+  assert.deepEqual(await errorOf(often), [429, "temporarily_unavailable"]);
+  assert.equal((await junk(other)).status, 400);
+  await w.clock.advance(1000);
+  assert.equal((await app.refresh(refresh_token)).status, 200);
 });
