@@ -72,6 +72,7 @@ Deno.test("a share is a link that nobody can guess, to one peer, for as long as 
 const REFUSED: [why: string, body: Record<string, unknown>, status: number, error: string][] = [
   ["a name for a peer",    { peer_id: "web" },                404, "unknown_peer"],
   ["no such peer",         { peer_id: "peer-ffffffffffff" },  404, "unknown_peer"],
+  ["half a letter",        { peer_id: "\ud800" },             404, "unknown_peer"],
   ["another machine",      { daemon_id: "dm-ffffffffffff" },  404, "unknown_machine"],
   ["more than is allowed", { permissions: "admin" },          422, "invalid_request"],
   ["no time at all",       { ttl_seconds: 0 },                422, "invalid_request"],
