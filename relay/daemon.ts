@@ -228,7 +228,7 @@ export class Daemon {
   }
 }
 
-/** An id within a path. What a path would read as a step, or could not hold, is the id of nothing. */
+/** An id within a path: what a path would read as a step, or cannot hold, is the id of nothing. */
 function segment(id: string, unknown: () => Problem): string {
   if (/^\.{1,2}$/.test(id) || !id.isWellFormed()) throw unknown();
   return encodeURIComponent(id);

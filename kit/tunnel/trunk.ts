@@ -27,7 +27,7 @@ import {
   sizeOf,
   unpackMessage,
 } from "kit/tunnel/message.ts";
-import { type Body, Broken, Stream, type TrunkEnd } from "kit/tunnel/stream.ts";
+import { type Body, Broken, leave, Stream, type TrunkEnd } from "kit/tunnel/stream.ts";
 
 /** What a trunk needs of the end that it is. */
 export interface TrunkNeeds {
@@ -91,7 +91,7 @@ export class Trunk implements TrunkEnd {
     head: Omit<ResponseHead, "type" | "id" | "body">,
     body: Body | null,
   ): Promise<void> {
-    if (stream.ended.aborted) return void await body?.cancel();
+    if (stream.ended.aborted) return await leave(body);
     this.say({ type: "response", id: stream.id, ...head, body: body !== null });
     if (body) await stream.send(body);
     stream.done();

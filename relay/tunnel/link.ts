@@ -17,7 +17,7 @@ import {
 } from "kit/tunnel/frames.ts";
 import { requestHeaders, responseHeaders } from "kit/tunnel/headers.ts";
 import type { Data, Ears, Line } from "kit/tunnel/line.ts";
-import { type Body, Broken, type Bytes, type Stream } from "kit/tunnel/stream.ts";
+import { type Body, Broken, type Bytes, leave, type Stream } from "kit/tunnel/stream.ts";
 import { Trunk } from "kit/tunnel/trunk.ts";
 import type { Machine, MachineRequest } from "./contract.ts";
 
@@ -253,7 +253,7 @@ function toResponse(
   const headers = new Headers();
   for (const [name, value] of responseHeaders(said)) headers.append(name, value);
   if (BODILESS.has(status)) {
-    if (body instanceof ReadableStream) void body.cancel();
+    if (body instanceof ReadableStream) void leave(body);
     return new Response(null, { status, headers });
   }
   return new Response(body, { status, headers });

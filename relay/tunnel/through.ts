@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/tunnel/frames.ts";
+import { leave } from "kit/tunnel/stream.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** The longest that the daemon itself holds a request before it answers, and some more. */
@@ -47,7 +48,10 @@ export async function throughTo(
     timeout_ms: ANSWER_MS_MAX,
     door: "browser",
   };
-  return guarded(await machines.request(namespace, daemon_id, asked));
+  const answer = guarded(await machines.request(namespace, daemon_id, asked));
+  if (method !== "HEAD") return answer;
+  await leave(answer.body); // There is none to wait for, and none that could break off.
+  return new Response(null, answer);
 }
 
 /** The daemon's own path, spelt as the browser spelt it. */

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { Problem } from "kit/problem.ts";
+import { packMessage } from "kit/tunnel/message.ts";
 import { Daemon } from "../../relay/daemon.ts";
+import { outlive } from "../../relay/main.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, NAMESPACE, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 
@@ -78,6 +80,60 @@ Deno.test("a whole answer is no longer than was said, and its rest is not read [
   assert.deepEqual(await told, ["bad_daemon_answer", undefined]);
   await r.clock.settle();
   assert.equal(daemon.of("cancel").length, 1);
+});
+
+const BODILESS = [204, 205, 304];
+for (const status of BODILESS) {
+  Deno.test(`an answer of ${status} whose body broke off is that answer [c9.tunnel.bad-frames]`, async () => {
+    await using r = relayWorld();
+    const { daemon } = await beginning(r);
+    daemon.on = (frame) => {
+      if (frame.type !== "request") return;
+      const { id } = frame as { id: number };
+      const head = { type: "response", id, status, headers: [], body: true };
+      const cancel = { type: "cancel", id, why: "no more", taken: true };
+      daemon.sendBytes(packMessage([JSON.stringify(head), JSON.stringify(cancel)]));
+    };
+    const [answer, whole] = await Promise.all([
+      r.ask(1, "/health"),
+      r.ask(1, "/health", { whole_bytes_max: 10 }),
+    ]);
+    assert.deepEqual([answer.status, whole.status], [status, status]);
+  });
+}
+
+Deno.test("a head alone is told, whatever becomes of the body that came with it", async () => {
+  await using r = relayWorld();
+  const { daemon } = await beginning(r);
+  daemon.on = (frame) => {
+    if (frame.type !== "request") return;
+    const { id } = frame as { id: number };
+    const head = { type: "response", id, status: 200, headers: [["etag", "x"]], body: true };
+    const cancel = { type: "cancel", id, why: "no more", taken: true };
+    daemon.sendBytes(packMessage([JSON.stringify(head), JSON.stringify(cancel)]));
+  };
+  r.sessions.set("mesh=me", NAMESPACE);
+  const headers = { "cookie": "mesh=me", "sec-fetch-site": "same-origin" };
+  const answer = await r.fetch(`/m/${daemonId(1)}/health`, { method: "HEAD", headers });
+  assert.deepEqual([answer.status, answer.headers.get("etag")], [200, "x"]);
+});
+
+Deno.test("a relay outlives what nobody waits for, and tells of it in its log", () => {
+  const told: unknown[] = [];
+  const reason = new Error("nobody waits");
+  const happen = () => {
+    const promise = Promise.resolve();
+    const kind = "unhandledrejection";
+    const failed = new PromiseRejectionEvent(kind, { promise, reason, cancelable: true });
+    return globalThis.dispatchEvent(failed);
+  };
+  {
+    using _faults = outlive({ error: (_what, fields) => void told.push(fields?.["fault"]) });
+    assert.equal(happen(), false);
+    const thrown = new ErrorEvent("error", { error: reason, cancelable: true });
+    assert.equal(globalThis.dispatchEvent(thrown), false);
+  }
+  assert.deepEqual(told, [reason, reason]);
 });
 
 Deno.test("a whole answer of several pieces is read as one", async () => {
