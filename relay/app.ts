@@ -76,7 +76,9 @@ export class Relay implements AsyncDisposable {
       },
       authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
       durable: () => undefined,
-      fault: (fault) => log.error("A route failed", { fault }),
+      // What breaks as its caller leaves is nobody's fault, and callers leave as often as they like.
+      fault: (fault, { signal }) =>
+        log[signal.aborted ? "debug" : "error"]("A route failed", { fault }),
     });
   }
 

@@ -159,6 +159,18 @@ for (const [method, path] of ADMIN) {
   });
 }
 
+Deno.test("a browser that leaves is no fault, and none that the log tells of", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  r.lines[0]?.[1].stall();
+  const patience = new AbortController();
+  const asking = browse(r, "/health", { signal: patience.signal });
+  await r.clock.settle();
+  patience.abort();
+  await asking;
+  assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
+});
+
 Deno.test("each row of the allow-list is a route of the daemon's", async () => {
   await using w = world();
   const routes = new Set(
