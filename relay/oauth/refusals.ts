@@ -13,6 +13,7 @@ export const REFUSALS = {
   // The form of a request.
   wrong_media:             ["invalid_request",           400, "The body is not application/x-www-form-urlencoded"],
   too_large:               ["invalid_request",           413, "The request is larger than {value} bytes"],
+  broken_off:              ["invalid_request",           400, "The body broke off"],
   not_text:                ["invalid_request",           400, "The body is not UTF-8"],
   repeated:                ["invalid_request",           400, "A parameter comes more than once: {value}"],
   missing:                 ["invalid_request",           400, "A parameter is missing: {value}"],

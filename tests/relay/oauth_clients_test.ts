@@ -103,6 +103,20 @@ for (const [what, body, status, error] of REFUSED) {
   });
 }
 
+Deno.test("a body that its caller breaks off is refused, and is no fault of ours", async () => {
+  using w = oauthWorld();
+  const broken = () =>
+    new ReadableStream({
+      start: (controller) => controller.error(new Error("The caller left")),
+    });
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  for (const path of ["/oauth/register", "/oauth/token", "/oauth/revoke"]) {
+    const answer = await w.fetch(path, { method: "POST", headers, body: broken() });
+    assert.deepEqual(await errorOf(answer), [400, "invalid_request"]);
+  }
+  assert.deepEqual(w.logged, []);
+});
+
 Deno.test("a body that is no JSON or no UTF-8 is refused as such", async () => {
   using w = oauthWorld();
   const post = (body: BodyInit) => w.fetch("/oauth/register", { method: "POST", body });
