@@ -298,7 +298,20 @@ function parseJson(text: string): unknown {
 }
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
-export async function readBody(request: Request, bytes_max: number): Promise<string> {
+export function readBody(request: Request, bytes_max: number): Promise<string> {
+  return unbroken(() => readText(request, bytes_max));
+}
+
+/** A body that breaks off broke off at its caller's end, which is no fault of ours. */
+export async function unbroken<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (fault) {
+    throw fault instanceof Problem ? fault : new Problem("bad_json", { reason: "it broke off" });
+  }
+}
+
+async function readText(request: Request, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const announced = request.headers.get("content-length");
   if (announced !== null) {

@@ -262,6 +262,16 @@ Deno.test("calls of one grant at once are bounded, and another grant's are not i
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
+Deno.test("a call that breaks off is refused, and is no fault", async () => {
+  await using at = house();
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new Error("The caller left")),
+  });
+  const call = { ...withHeaders(LIST, grant(at, "t1")), body: broken };
+  assert.equal((await at.send("/mcp", call)).status, 400);
+  assert.deepEqual(at.logged, []);
+});
+
 Deno.test("a batch counts as the calls that it holds", async () => {
   await using at = house();
   const held = grant(at, "t1");
