@@ -76,7 +76,7 @@ export class Relay implements AsyncDisposable {
       },
       authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
       durable: () => undefined,
-      // What breaks as its caller leaves is nobody's fault, and callers leave as often as they like.
+      // What breaks as its caller leaves is nobody's fault, and callers leave whenever they like.
       fault: (fault, { signal }) =>
         log[signal.aborted ? "debug" : "error"]("A route failed", { fault }),
     });
