@@ -28,17 +28,17 @@ export const PROBLEMS = {
   unauthorized:         refusal(401, "The token is missing or wrong", "send Authorization: Bearer with daemon.auth_token"),
   loopback_only:        refusal(403, "This endpoint answers only to this machine"),
   // The form of a request (contract 1).
-  not_found:            refusal(404, "No such route: {method} {path}", "see /openapi.json", { method: z.string(), path: z.string() }),
+  not_found:            refusal(404, "No such route: {method} {path}", "a daemon lists its routes in /openapi.json", { method: z.string(), path: z.string() }),
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: z.string(), path: z.string(), allow: z.string() }),
-  upgrade_required:     refusal(426, "This route speaks WebSocket alone", "see contract 4: connect is the first frame"),
+  upgrade_required:     refusal(426, "This route speaks WebSocket alone", "send the whole handshake of a WebSocket client"),
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: z.number() }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
   invalid_request:      refusal(422, "The request does not fit: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
   idempotency_mismatch: refusal(422, `The key "{idempotency_key}" came with another body before`, "take a fresh key for what is new", { idempotency_key: z.string() }),
   idempotency_in_progress: refusal(409, `The first request with the key "{idempotency_key}" still runs`, "send it again when that one is answered", { idempotency_key: z.string() }),
   storage_failed:       refusal(503, "The database could not take this; nothing was stored", "free some disk space and try again"),
-  shutting_down:        refusal(503, "The daemon is shutting down", "try again when it is up"),
-  internal:             refusal(500, "A fault of the daemon; its log has the cause"),
+  shutting_down:        refusal(503, "The server is shutting down", "try again when it is up"),
+  internal:             refusal(500, "A fault of this server; its log has the cause"),
   oauth_disabled:       refusal(404, "This relay has no OAuth issuer, so that remote MCP is off", "set RELAY_OAUTH_ISSUER and RELAY_OAUTH_DB"),
   // Peers.
   unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: z.string() }),
@@ -129,7 +129,7 @@ export const PROBLEMS = {
   timed_out:            refusal(504, "{daemon_id} gave no answer within {timeout_ms} ms", "it may still be at work; nothing is sent again by itself", { daemon_id: id, timeout_ms: z.number(), may_have_been_delivered: z.boolean() }),
   foreign_host:         refusal(403, `Not our host: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
   wrong_form_token:     refusal(403, "The form is not of this session", "load the page again, and send it from there", {}, "forbidden_origin"),
-  too_many_requests:    refusal(429, "Too many requests from this address", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
+  too_many_requests:    refusal(429, "Too many requests", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
   unknown_share:        refusal(404, "There is no such share, or it is over", "ask whoever sent the link for another"),
   share_read_only:      refusal(403, "This share is for reading only", "ask whoever sent the link for one that may write"),
   too_many_shares:      refusal(429, "There are {shares} shares already", "revoke some: `mesh share list`, `mesh share revoke ID`", { shares: z.number() }),
@@ -187,7 +187,10 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 
   toResponse(): Response {
-    const headers: Record<string, string> = { "cache-control": "no-store" };
+    const headers: Record<string, string> = {
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    };
     if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as Hints;
     if (allow) headers["allow"] = allow;

@@ -78,7 +78,7 @@ export interface Door {
   durable(): Promise<void> | undefined;
   /** Where nothing takes an `Idempotency-Key`, there is nothing to remember. */
   readonly memory?: Memory;
-  fault(fault: unknown): void;
+  fault(fault: unknown, request: Request): void;
 }
 
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
@@ -199,7 +199,7 @@ export function serve(routes: readonly Route[], door: Door): Serve {
       door.admit(request, remote);
       return await app.fetch(request, { remote });
     } catch (fault) {
-      return await refusal(fault, door);
+      return await refusal(fault, door, request);
     }
   };
 }
@@ -214,14 +214,14 @@ async function headOf({ status, headers: said, body }: Response): Promise<Respon
 }
 
 /** A refusal tells what was read, so that it waits for the disk as well. */
-async function refusal(fault: unknown, door: Door): Promise<Response> {
+async function refusal(fault: unknown, door: Door, request: Request): Promise<Response> {
   try {
     await door.durable();
   } catch (stronger) {
     fault = stronger;
   }
   if (fault instanceof Problem) return fault.toResponse();
-  door.fault(fault);
+  door.fault(fault, request);
   return new Problem("internal", {}).toResponse();
 }
 
@@ -298,7 +298,20 @@ function parseJson(text: string): unknown {
 }
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
-export async function readBody(request: Request, bytes_max: number): Promise<string> {
+export function readBody(request: Request, bytes_max: number): Promise<string> {
+  return unbroken(() => readText(request, bytes_max));
+}
+
+/** A body that breaks off broke off at its caller's end, which is no fault of ours. */
+export async function unbroken<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (fault) {
+    throw fault instanceof Problem ? fault : new Problem("bad_json", { reason: "it broke off" });
+  }
+}
+
+async function readText(request: Request, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const announced = request.headers.get("content-length");
   if (announced !== null) {

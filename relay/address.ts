@@ -64,8 +64,9 @@ export class Address {
   }
 }
 
-/** The names of loopback are one name; the port is the same in any case. */
-function sameHost(host: string, own: URL): boolean {
+/** The names of loopback are one name. The port is the same, said or the scheme's own. */
+function sameHost(said: string, own: URL): boolean {
+  const host = said.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
   if (host.toLowerCase() === own.host) return true;
   return isLoopback(host) && isLoopback(own.host) && portOf(host) === own.port;
 }

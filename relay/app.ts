@@ -17,7 +17,7 @@ import { Rooms } from "./rooms.ts";
 import { bearerNamespace } from "./secrets.ts";
 import { Registry } from "./tunnel/machines.ts";
 import { Meters } from "./tunnel/meters.ts";
-import { type Accept, tunnelRoutes } from "./tunnel/routes.ts";
+import { type Accept, type TunnelNeeds, tunnelRoutes } from "./tunnel/routes.ts";
 
 const BEAT_MS = 1000;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
@@ -63,12 +63,12 @@ export class Relay implements AsyncDisposable {
     });
     const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({ clock, ids, address, hasMachine });
-    const { registrations, ...paces } = openPaces(outside);
+    const { registrations, consents, exchanges, dials, ...paces } = openPaces(outside);
     const needs = { clock, ids, log, address, sessions, machines };
-    this.oauth = named && openOAuth({ ...needs, ...named, registrations });
+    this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
     const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
     this.rooms = new Rooms({ ...needs, paces, oauth });
-    this.fetch = serve(routesOf(this), {
+    this.fetch = serve(routesOf(this, dials), {
       admit: (request) => {
         if (this.ending.aborted) throw new Problem("shutting_down", {});
         const is_off = !named && OAUTH.test(new URL(request.url).pathname);
@@ -76,7 +76,9 @@ export class Relay implements AsyncDisposable {
       },
       authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
       durable: () => undefined,
-      fault: (fault) => log.error("A route failed", { fault }),
+      // What breaks as its caller leaves is nobody's fault, and callers leave whenever they like.
+      fault: (fault, { signal }) =>
+        log[signal.aborted ? "debug" : "error"]("A route failed", { fault }),
     });
   }
 
@@ -128,7 +130,7 @@ export class Relay implements AsyncDisposable {
 }
 
 /** Every room's routes, in one list. */
-function routesOf(relay: Relay): Route[] {
+function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
   const { machines, meters, address, outside, sessions } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
@@ -138,6 +140,7 @@ function routesOf(relay: Relay): Route[] {
       sessions,
       bearerOf: bearerNamespace,
       isFromOurPage: (request) => address.isFromOurPage(request),
+      dials,
       accept: outside.accept,
       signal: relay.ending,
     }),

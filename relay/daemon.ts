@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
-import type { Machines } from "./tunnel/contract.ts";
+import { isUnreachable, type Machines } from "./tunnel/contract.ts";
 
 /** How long a daemon may take for what it has at hand. */
 export const ANSWER_MS_MAX = 10_000;
@@ -210,34 +210,32 @@ export class Daemon {
 
   async #exchange({ json, ...request }: Omit<Asking<z.ZodType>, "answers">) {
     const { machines, namespace, daemon_id, signal } = this.#way;
-    const response = await machines.request(namespace, daemon_id, {
-      timeout_ms: ANSWER_MS_MAX,
-      ...request,
-      signal,
-      ...(json !== undefined && {
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(json),
-      }),
-    });
-    const text = await readAtMost(response, ANSWER_BYTES_MAX);
-    return { status: response.status, json: text === undefined ? undefined : tryJson(text) };
+    try {
+      const response = await machines.request(namespace, daemon_id, {
+        timeout_ms: ANSWER_MS_MAX,
+        whole_bytes_max: ANSWER_BYTES_MAX,
+        ...request,
+        signal,
+        ...(json !== undefined && {
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(json),
+        }),
+      });
+      return { status: response.status, json: tryJson(await response.text()) };
+    } catch (fault) {
+      throw this.#has_said ? fault : withoutMessage(fault);
+    }
   }
 }
 
-/** An id within a path. What a path would read as a step is the id of nothing. */
+/** An id within a path: what a path would read as a step, or cannot hold, is the id of nothing. */
 function segment(id: string, unknown: () => Problem): string {
-  if (/^\.{1,2}$/.test(id)) throw unknown();
+  if (/^\.{1,2}$/.test(id) || !id.isWellFormed()) throw unknown();
   return encodeURIComponent(id);
 }
 
-/** The whole body; undefined for one that is longer. */
-async function readAtMost(response: Response, bytes_max: number): Promise<string | undefined> {
-  const decoder = new TextDecoder();
-  let text = "", bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
+/** Whatever became of a look-up, no message was on its way with it. */
+function withoutMessage(fault: unknown): unknown {
+  if (!isUnreachable(fault)) return fault;
+  return new Problem(fault.code, { ...fault.fields, may_have_been_delivered: false });
 }

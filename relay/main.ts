@@ -1,7 +1,8 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
+import { jsonLog, type Log } from "kit/log.ts";
+import { Problem } from "kit/problem.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
 import { urlOf } from "./address.ts";
 import { Relay } from "./app.ts";
@@ -18,6 +19,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   try {
     const { host, port, proxy, oauth: named } = readRelayConfig(env);
+    using _faults = outlive(log);
     using held = named && holdDatabase(named.db_path, named.issuer, log);
     const oauth = named && held && { issuer: named.issuer, db: held.db };
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
@@ -34,6 +36,21 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     write(fault instanceof Error ? fault.message : String(fault));
     return 2;
   }
+}
+
+/** What one caller brings about ends no process that serves others: a fault, told in the log. */
+export function outlive(log: Pick<Log, "error">): Disposable {
+  const ends = new AbortController();
+  const { signal } = ends;
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    log.error("A promise failed, and nobody waited for it", { fault: event.reason });
+  }, { signal });
+  globalThis.addEventListener("error", (event) => {
+    event.preventDefault();
+    log.error("A callback failed", { fault: event.error });
+  }, { signal });
+  return { [Symbol.dispose]: () => ends.abort() };
 }
 
 /** Listens, or says in one sentence why that cannot be. */
@@ -53,9 +70,14 @@ function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<D
   }
 }
 
-function accept(request: Request, ears: Ears) {
-  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  return { response, line: lineOn(socket, ears) };
+/** Half a handshake is a mistake of the caller's, and no fault of ours. */
+export function accept(request: Request, ears: Ears) {
+  try {
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    return { response, line: lineOn(socket, ears) };
+  } catch (fault) {
+    throw new Problem("upgrade_required", {}, fault);
+  }
 }
 
 function signals(): Promise<string> {

@@ -16,24 +16,53 @@ const PEOPLE: Rates = {
   all: { burst: 600, per_minute: 600 },
 };
 
+/** Daemons behind one address come back at once; each that comes and goes is told in the log. */
+const DIALS: Rates = {
+  each: { burst: 2000, per_minute: 600 },
+  all: { burst: 20_000, per_minute: 6000 },
+};
+
+/** Each app that is connected is one consent, and a row for 30 days. */
+const CONSENTS: Rates = {
+  each: { burst: 60, per_minute: 60 },
+  all: { burst: 600, per_minute: 600 },
+};
+
+/** Tokens for one client: each refresh leaves a row for as long as its grant stands. */
+const EXCHANGES: Rates = {
+  each: { burst: 600, per_minute: 60 },
+  all: { burst: 6000, per_minute: 6000 },
+};
+
 /** What the guests of one share may ask: each question interrupts an agent. */
 const GUESTS: Rates = {
   each: { burst: 10, per_minute: 6 },
   all: { burst: 600, per_minute: 600 },
 };
 
+type Remote = Deno.NetAddr | undefined;
+
 export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
   const byAddress = (rates: Rates) => {
     const turnstile = new Turnstile(clock, rates);
     return {
-      take: ({ headers }: Request, remote: Deno.NetAddr | undefined) =>
+      take: ({ headers }: Request, remote: Remote) =>
         turnstile.pass(bucketOf(remote?.hostname, headers, proxy)),
     };
   };
+  const consents = new Turnstile(clock, CONSENTS);
   return {
     registrations: byAddress(REGISTRATIONS),
     register: byAddress(PEOPLE),
     login: byAddress(PEOPLE),
+    /** Of dials: those that show no secret hold up none that shows one. */
+    dials: { with_secret: byAddress(DIALS), without: byAddress(PEOPLE) },
+    consents: {
+      /** Of the browser that is signed in, as its form token tells it; of an address otherwise. */
+      take: ({ headers }: Request, remote: Remote, form_token: string | undefined) =>
+        consents.pass(form_token ?? bucketOf(remote?.hostname, headers, proxy)),
+    },
+    exchanges: new Turnstile(clock, EXCHANGES),
     guests: new Turnstile(clock, GUESTS),
   };
 }

@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX } from "kit/route.ts";
+import { BODY_BYTES_MAX, unbroken } from "kit/route.ts";
 import { tryJson } from "kit/text.ts";
 
 /** There is nothing to subscribe to: the list of tools never changes while a server runs. */
@@ -41,7 +41,7 @@ export class McpEndpoint implements AsyncDisposable {
 
   /** Answers one POST: the body is read once, and says which generation speaks. */
   async answer(request: Request, { authInfo, refuse }: Before = {}): Promise<Response> {
-    const body = await readRequestBody(request, BODY_BYTES_MAX);
+    const body = await unbroken(() => readRequestBody(request, BODY_BYTES_MAX));
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
     const parsedBody = tryJson(body.text);
     if (parsedBody === undefined) return notJson();

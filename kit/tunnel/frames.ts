@@ -22,7 +22,12 @@ export const REQUEST_BYTES_MAX = 1_074_790_400;
 /** Bytes that the socket holds: an end that left so many untaken is asked nothing more. */
 export const UNSENT_BYTES_MAX = 16_777_216;
 
+/** An end that left so many untaken is left: whatever else is said to it would be kept for it. */
+export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
+
 export const PING_EVERY_MS = 20_000;
+/** Pings that are answered in that time: each answer is kept until it is taken. */
+export const PINGS_HEARD_MAX = 60;
 export const PINGS_UNANSWERED_MAX = 2;
 /** How long an end may take to say its first frame. */
 export const GREETING_MS_MAX = 10_000;
@@ -36,6 +41,7 @@ export const CLOSE = {
   too_many_daemons: 4008,
   superseded: 4009,
   no_pong: 4010,
+  too_slow: 4013,
 } as const;
 export type CloseReason = keyof typeof CLOSE;
 

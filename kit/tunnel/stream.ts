@@ -8,6 +8,11 @@ import type { Chunk } from "kit/tunnel/message.ts";
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Body = ReadableStream<Bytes>;
 
+/** Leaves a body unread. One that broke already is left as well as any other. */
+export async function leave(body: ReadableStream | null): Promise<void> {
+  await body?.cancel().catch(() => undefined);
+}
+
 /** The other end gave a stream up, or the tunnel broke under it. */
 export class Broken extends Error {
   override readonly name = "Broken";

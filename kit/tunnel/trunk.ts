@@ -9,12 +9,14 @@ import {
   Frame,
   HELD_BYTES_MAX,
   PING_EVERY_MS,
+  PINGS_HEARD_MAX,
   PINGS_UNANSWERED_MAX,
   type RequestHead,
   type ResponseHead,
   STREAMS_MAX,
   TRUNK_WINDOW_BYTES,
   UNSENT_BYTES_MAX,
+  UNTAKEN_BYTES_MAX,
 } from "kit/tunnel/frames.ts";
 import type { Data, Line } from "kit/tunnel/line.ts";
 import {
@@ -25,7 +27,7 @@ import {
   sizeOf,
   unpackMessage,
 } from "kit/tunnel/message.ts";
-import { type Body, Broken, Stream, type TrunkEnd } from "kit/tunnel/stream.ts";
+import { type Body, Broken, leave, Stream, type TrunkEnd } from "kit/tunnel/stream.ts";
 
 /** What a trunk needs of the end that it is. */
 export interface TrunkNeeds {
@@ -49,6 +51,7 @@ export class Trunk implements TrunkEnd {
   #pinged_at: number;
   #unanswered = 0;
   #pings = 0;
+  #pings_heard = 0;
 
   constructor(line: Line, needs: TrunkNeeds) {
     this.#line = line;
@@ -88,7 +91,7 @@ export class Trunk implements TrunkEnd {
     head: Omit<ResponseHead, "type" | "id" | "body">,
     body: Body | null,
   ): Promise<void> {
-    if (stream.ended.aborted) return void await body?.cancel();
+    if (stream.ended.aborted) return await leave(body);
     this.say({ type: "response", id: stream.id, ...head, body: body !== null });
     if (body) await stream.send(body);
     stream.done();
@@ -151,6 +154,7 @@ export class Trunk implements TrunkEnd {
   }
 
   pinged(ping_id: number): void {
+    if (++this.#pings_heard > PINGS_HEARD_MAX) return this.correct("More pings than anybody needs");
     this.say({ type: "pong", ping_id });
   }
 
@@ -159,6 +163,7 @@ export class Trunk implements TrunkEnd {
     if (now - this.#pinged_at < PING_EVERY_MS) return;
     if (this.#unanswered >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
     this.#pinged_at = now;
+    this.#pings_heard = 0;
     this.#unanswered++;
     this.say({ type: "ping", ping_id: ++this.#pings });
   }
@@ -197,6 +202,7 @@ export class Trunk implements TrunkEnd {
   /** All that is said in one turn leaves together, as soon as the turn is over. */
   #put(item: Item): void {
     if (!this.#line.open) return;
+    if (this.#line.buffered > UNTAKEN_BYTES_MAX) return this.end("too_slow");
     if (this.#unsent.length === 0) nextTurn(() => this.#flush());
     this.#unsent.push(item);
     this.#unsent_bytes += sizeOf(item);

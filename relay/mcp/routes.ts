@@ -29,11 +29,13 @@ export function mcpRoutes(door: McpDoor): Route[] {
   const inFlight = new Map<string, number>();
   return [
     guarded(postMcp, door, async (request, bearer) => {
-      using _call = begin(inFlight, bearer.grant_id);
+      using calls = new Calls(inFlight, bearer.grant_id);
+      calls.begin(1);
       const mcp = await door.mcp();
       return await mcp.answer(request, bearer, (message) => {
         const lacking = mcp.lacking(message, bearer.scope.split(" "));
-        return lacking.length === 0 ? undefined : insufficient(door.issuer, lacking);
+        if (lacking.length > 0) return insufficient(door.issuer, lacking);
+        if (Array.isArray(message)) calls.begin(Math.max(0, message.length - 1));
       });
     }),
     guarded(getMcp, door, refuseMethod),
@@ -57,20 +59,32 @@ function guarded(
   });
 }
 
-/** Counts a call of a grant, until it is disposed of. */
-function begin(inFlight: Map<string, number>, grant_id: string): Disposable {
-  const count = inFlight.get(grant_id) ?? 0;
-  if (count >= IN_FLIGHT_MAX) {
-    throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+/** Counts the calls of a request among those of its grant, until it is disposed of. */
+class Calls implements Disposable {
+  readonly #inFlight: Map<string, number>;
+  readonly #grant_id: string;
+  #count = 0;
+
+  constructor(inFlight: Map<string, number>, grant_id: string) {
+    this.#inFlight = inFlight;
+    this.#grant_id = grant_id;
   }
-  inFlight.set(grant_id, count + 1);
-  return {
-    [Symbol.dispose]() {
-      const left = (inFlight.get(grant_id) ?? 1) - 1;
-      if (left > 0) inFlight.set(grant_id, left);
-      else inFlight.delete(grant_id);
-    },
-  };
+
+  /** A batch is as many calls as it has messages. */
+  begin(calls: number): void {
+    const count = (this.#inFlight.get(this.#grant_id) ?? 0) + calls;
+    if (count > IN_FLIGHT_MAX) {
+      throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+    }
+    this.#inFlight.set(this.#grant_id, count);
+    this.#count += calls;
+  }
+
+  [Symbol.dispose](): void {
+    const left = (this.#inFlight.get(this.#grant_id) ?? 0) - this.#count;
+    if (left > 0) this.#inFlight.set(this.#grant_id, left);
+    else this.#inFlight.delete(this.#grant_id);
+  }
 }
 
 function refuseMethod({ method }: Request): never {
@@ -113,6 +127,10 @@ function challenge(
   const body = { error: error ?? "unauthorized", detail, ...(error && { scope }) };
   return Response.json(body, {
     status,
-    headers: { "www-authenticate": `Bearer ${said}`, "cache-control": "no-store" },
+    headers: {
+      "www-authenticate": `Bearer ${said}`,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
   });
 }

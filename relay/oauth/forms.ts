@@ -42,6 +42,15 @@ export function mustGet(params: Params, name: string): string {
 
 /** The body as text, or a refusal before more than the bound is held. */
 export async function bodyOf(request: Request): Promise<string> {
+  try {
+    return await textOf(request);
+  } catch (fault) {
+    // Whatever breaks off here broke off at the caller's end, which is no fault of ours.
+    throw fault instanceof Refusal ? fault : new Refusal("broken_off");
+  }
+}
+
+async function textOf(request: Request): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "", bytes = 0;
   for await (const chunk of request.body ?? []) {

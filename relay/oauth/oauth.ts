@@ -9,10 +9,10 @@ import type { Address } from "../address.ts";
 import type { Bearer } from "../mcp/contract.ts";
 import { Clients } from "./clients/clients.ts";
 import { Connections } from "./consent/connections.ts";
-import { Consent, type Machines, type Sessions } from "./consent/consent.ts";
+import { Consent, type ConsentNeeds, type Machines, type Sessions } from "./consent/consent.ts";
 import { Grants } from "./grants/grants.ts";
 import { resourceOf } from "./resource/metadata.ts";
-import { oauthRoutes } from "./routes.ts";
+import { type Desks, oauthRoutes } from "./routes.ts";
 
 /** How often one address may come: `net` counts. */
 export interface Pace {
@@ -31,6 +31,8 @@ export interface OAuthNeeds {
   readonly sessions: Sessions;
   readonly machines: Machines;
   readonly registrations: Pace;
+  readonly consents: ConsentNeeds["pace"];
+  readonly exchanges: Desks["exchanges"];
 }
 
 export interface OAuth {
@@ -40,14 +42,14 @@ export interface OAuth {
 }
 
 export function openOAuth(needs: OAuthNeeds): OAuth {
-  const { issuer, db, clock, ids, log, sessions, registrations } = needs;
+  const { issuer, db, clock, ids, log, sessions } = needs;
   const resource = resourceOf(issuer);
   const clients = new Clients({ db, clock, ids });
   const exchanged = clients.exchanged.bind(clients);
   const grants = new Grants({ db, clock, ids, exchanged });
-  const consent = new Consent({ ...needs, resource, clients, grants });
+  const consent = new Consent({ ...needs, resource, clients, grants, pace: needs.consents });
   const connections = new Connections({ grants, sessions, log });
-  const desks = { issuer, resource, clients, grants, consent, connections, registrations, log };
+  const desks = { ...needs, resource, clients, grants, consent, connections };
   return { routes: oauthRoutes(desks), tokens: { check: (token) => checked(grants, token) } };
 }
 

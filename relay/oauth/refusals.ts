@@ -4,8 +4,7 @@ import type { Log } from "kit/log.ts";
 import { isProblem } from "kit/problem.ts";
 
 const REGISTER_AGAIN =
-  "this registration is unknown or has expired: remove the connector in your " +
-  "app, then add it again";
+  "this registration is unknown or has expired: remove and re-add the connector in your app";
 
 /** Said to people as well as to programs. `{value}` is what the thrower names; never a secret. */
 // deno-fmt-ignore
@@ -14,6 +13,7 @@ export const REFUSALS = {
   // The form of a request.
   wrong_media:             ["invalid_request",           400, "The body is not application/x-www-form-urlencoded"],
   too_large:               ["invalid_request",           413, "The request is larger than {value} bytes"],
+  broken_off:              ["invalid_request",           400, "The body broke off"],
   not_text:                ["invalid_request",           400, "The body is not UTF-8"],
   repeated:                ["invalid_request",           400, "A parameter comes more than once: {value}"],
   missing:                 ["invalid_request",           400, "A parameter is missing: {value}"],
@@ -37,11 +37,13 @@ export const REFUSALS = {
   // Consent.
   lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser: go back to your app and connect again"],
   foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
+  hasty:                   ["temporarily_unavailable",   429, "Too many decisions: try again in {value} s"],
   wrong_decision:          ["invalid_request",           400, "The decision is allow or deny"],
   wrong_secret:            ["access_denied",             403, "That is no relay secret: it begins with mesh_sk_ and stands in the configuration of the daemon"],
   no_machine:              ["access_denied",             403, "No machine with this relay secret is online: start its daemon, then allow again"],
   signed_out:              ["access_denied",             403, "Nobody is signed in to the relay in this browser"],
   // Tokens.
+  busy:                    ["temporarily_unavailable",   429, "Too many exchanges of this app: try again in {value} s"],
   wrong_grant_type:        ["unsupported_grant_type",    400, "The grant types are authorization_code and refresh_token"],
   wrong_code:              ["invalid_grant",             400, "The code is unknown, expired, spent or another client's"],
   replayed_code:           ["invalid_grant",             400, "The code came a second time: the grant and all its tokens are revoked"],
@@ -125,7 +127,10 @@ function isOfStorage(fault: unknown): boolean {
   return of_sqlite || isProblem(fault, "storage_failed");
 }
 
-/** The RFC's descriptions are ASCII without quotes and backslashes. */
+/** The RFC's descriptions are ASCII without double quotes and backslashes. */
 function said(value: string): string {
-  return value.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(0, 200);
+  return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
+    0,
+    200,
+  );
 }

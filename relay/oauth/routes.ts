@@ -21,6 +21,8 @@ export interface Desks {
   readonly consent: Consent;
   readonly connections: Connections;
   readonly registrations: Pace;
+  /** How often one client may have tokens: the seconds to wait. */
+  readonly exchanges: { pass(client_id: string): number | undefined };
   readonly log: Log;
 }
 
@@ -38,7 +40,7 @@ export function oauthRoutes(desks: Desks): Route[] {
         return toJson(clients.register(await bodyOf(request)), 201);
       })),
     rawRoute(contracts.getConsent, (request) => consent.ask(request)),
-    rawRoute(contracts.giveConsent, (request) => consent.decide(request)),
+    rawRoute(contracts.giveConsent, (request, { remote }) => consent.decide(request, remote)),
     rawRoute(contracts.exchangeToken, (request) =>
       answer(async () => {
         const params = await clientFormOf(request);
@@ -62,12 +64,14 @@ const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["refresh_token", refresh],
 ]);
 
-function issue({ clients, grants, resource }: Desks, params: Params): contracts.Credentials {
+function issue(desks: Desks, params: Params): contracts.Credentials {
+  const { clients, grants, resource, exchanges } = desks;
   const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
   if (!exchange) throw new Refusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
-  mustGet(params, "resource");
   refuseResource(params, resource);
+  const wait = exchanges.pass(client.client_id);
+  if (wait !== undefined) throw new Refusal("busy", String(wait), wait);
   return exchange(grants, client, params);
 }
 

@@ -20,7 +20,7 @@ export const createShare = contract({
   body: z.object({
     daemon_id: z.string().min(1).max(128),
     peer_id: z.string().min(1).max(128),
-    permissions: Permissions,
+    permissions: Permissions.default("ro"),
     ttl_seconds,
   }),
   returns: Share,

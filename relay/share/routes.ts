@@ -5,6 +5,7 @@ import { type Contract, OK } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX, rawRoute, readBody, type Route } from "kit/route.ts";
 import { tryJson } from "kit/text.ts";
+import { leave as leaveUnread } from "kit/tunnel/stream.ts";
 import type { Address } from "../address.ts";
 import { ANSWER_MS_MAX, Daemon, Refused } from "../daemon.ts";
 import { seeOther } from "../page.ts";
@@ -126,7 +127,7 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
       timeout_ms: ANSWER_MS_MAX,
     });
     if (!heard.ok || !heard.body) {
-      await heard.body?.cancel();
+      await leaveUnread(heard.body);
       throw new Problem("bad_daemon_answer", { daemon_id });
     }
     const body = heard.body.pipeThrough(only(peer_id));

@@ -1,6 +1,7 @@
 /** What a guest hears of a daemon's event stream: events that name the peer, and no other. */
 
 import { tryJson } from "kit/text.ts";
+import { Broken } from "kit/tunnel/stream.ts";
 
 /** What waits for the human is nobody else's, whoever it names (specification 5). */
 export const NEVER_SHARED: ReadonlySet<string> = new Set([
@@ -21,7 +22,7 @@ export function only(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
     transform(chunk, controller) {
       const frames = (held + decoder.decode(chunk, { stream: true })).split("\n\n");
       held = frames.pop() ?? "";
-      if (held.length > FRAME_CHARS_MAX) throw new Error("An event is longer than any is");
+      if (held.length > FRAME_CHARS_MAX) throw new Broken("an event is longer than any is", true);
       for (const frame of frames) {
         const heard = toGuest(frame, peer_id);
         if (heard !== undefined) controller.enqueue(encoder.encode(heard));

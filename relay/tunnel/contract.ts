@@ -31,6 +31,8 @@ export interface MachineRequest {
   readonly signal?: AbortSignal;
   /** How long the head of the answer may take; its body may take longer. */
   readonly timeout_ms: number;
+  /** The answer is wanted whole, in that same time, and no longer than this. */
+  readonly whole_bytes_max?: number;
   /**
    * `browser`: a page of the relay's own, of somebody who signed in, asks. Only that is a door of
    * the human (contract 2); MCP, shares and programs are `program`, and so is what says nothing.
@@ -80,7 +82,7 @@ export const dialRelay = contract({
   summary: "The tunnel: a daemon dials in, and answers what comes through",
   who: "operator",
   returns: z.string(),
-  fails: ["no_relay_secret", "upgrade_required", "too_many_daemons"],
+  fails: ["no_relay_secret", "upgrade_required", "too_many_daemons", "too_many_requests"],
 });
 
 /** What a browser says to one machine; the path after its id is the daemon's own. */

@@ -1,5 +1,6 @@
 /** One daemon's connection: its greeting, then requests to it, then its end. */
 
+import { Buffer } from "node:buffer";
 import type { Clock } from "kit/clock.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
@@ -16,7 +17,7 @@ import {
 } from "kit/tunnel/frames.ts";
 import { requestHeaders, responseHeaders } from "kit/tunnel/headers.ts";
 import type { Data, Ears, Line } from "kit/tunnel/line.ts";
-import { type Body, Broken, type Stream } from "kit/tunnel/stream.ts";
+import { type Body, Broken, type Bytes, leave, type Stream } from "kit/tunnel/stream.ts";
 import { Trunk } from "kit/tunnel/trunk.ts";
 import type { Machine, MachineRequest } from "./contract.ts";
 
@@ -130,7 +131,8 @@ export class Link implements Ears {
     request.signal?.addEventListener("abort", leave, { once: true, signal: stream.ended });
     try {
       const { head, body } = await stream.answer.promise;
-      return toResponse(head.status, head.headers, body);
+      const whole = await this.#whole(head.status, body, request);
+      return toResponse(head.status, head.headers, whole);
     } catch (fault) {
       request.signal?.throwIfAborted();
       if (upload.fault instanceof Problem) throw upload.fault;
@@ -138,6 +140,14 @@ export class Link implements Ears {
     } finally {
       this.#due.delete(stream);
     }
+  }
+
+  /** The body as it comes, or all of it, where it is wanted whole: what breaks it is told alike. */
+  async #whole(status: number, body: Body | null, { whole_bytes_max }: MachineRequest) {
+    if (!body || whole_bytes_max === undefined || BODILESS.has(status)) return body;
+    const bytes = await readAtMost(body, whole_bytes_max);
+    if (bytes) return bytes;
+    throw new Problem("bad_daemon_answer", { daemon_id: this.dialled.daemon_id });
   }
 
   #explain(fault: unknown, stream: Stream, { timeout_ms }: MachineRequest): unknown {
@@ -223,11 +233,27 @@ function bound(bytes_max: number): TransformStream<Uint8Array<ArrayBuffer>> {
   });
 }
 
-function toResponse(status: number, said: [string, string][], body: Body | null): Response {
+/** The whole body; undefined for one that is longer. */
+async function readAtMost(body: Body, bytes_max: number): Promise<Bytes | undefined> {
+  const chunks: Bytes[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function toResponse(
+  status: number,
+  said: [string, string][],
+  body: Body | Bytes | null,
+): Response {
   const headers = new Headers();
   for (const [name, value] of responseHeaders(said)) headers.append(name, value);
   if (BODILESS.has(status)) {
-    void body?.cancel();
+    if (body instanceof ReadableStream) void leave(body);
     return new Response(null, { status, headers });
   }
   return new Response(body, { status, headers });

@@ -4,6 +4,7 @@ import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import type { CloseReason } from "kit/tunnel/frames.ts";
+import type { Ears, Line } from "kit/tunnel/line.ts";
 import { DaemonId, isUnreachable } from "./contract.ts";
 import type { Machine, MachineRequest, Machines } from "./contract.ts";
 import { type Dialled, Link, type LinkNeeds } from "./link.ts";
@@ -16,6 +17,12 @@ export const DAEMONS_OF_ONE_MAX = 100;
 const LEFT_MAX = 10_000;
 
 export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";
+
+/** A line, and the answer that opens it at the other end. */
+export interface Accepted {
+  readonly response: Response;
+  readonly line: Line;
+}
 
 export interface RegistryNeeds {
   readonly clock: Clock;
@@ -60,16 +67,21 @@ export class Registry implements Machines {
     }
   }
 
-  /** A daemon has dialled; it is nobody until it says hello. */
-  dialled(dialled: Dialled): Link {
+  /**
+   * A daemon has dialled; it is nobody until it says hello. It takes a place once its line stands:
+   * whoever asks for a line and cannot have one never held any.
+   */
+  dialled(dialled: Dialled, accept: (ears: Ears) => Accepted): Response {
     const needs: LinkNeeds = {
       clock: this.#needs.clock,
       greeted: (link) => this.#welcome(link),
       left: (link, why) => this.#goodbye(link, why),
     };
     const link = new Link(dialled, needs);
+    const { response, line } = accept(link);
+    link.stand(line);
     this.#lines.add(link);
-    return link;
+    return response;
   }
 
   list(namespace: string): Machine[] {

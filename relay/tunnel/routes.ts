@@ -3,11 +3,11 @@
 import type { Contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route } from "kit/route.ts";
-import type { Ears, Line } from "kit/tunnel/line.ts";
+import type { Ears } from "kit/tunnel/line.ts";
 import * as z from "zod";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
-import type { Registry } from "./machines.ts";
+import type { Accepted, Registry } from "./machines.ts";
 import type { Meters } from "./meters.ts";
 import { throughTo } from "./through.ts";
 
@@ -19,12 +19,21 @@ export interface TunnelNeeds {
   bearerOf(request: Request): string | undefined;
   /** Whether a browser vouches that one of our own pages sends this. */
   isFromOurPage(request: Request): boolean;
+  /** How often one address may dial. */
+  readonly dials: { readonly with_secret: Pace; readonly without: Pace };
   /** Turns a request into a line. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
 }
 
-export type Accept = (request: Request, ears: Ears) => { response: Response; line: Line };
+type Remote = Deno.NetAddr | undefined;
+
+interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Remote): number | undefined;
+}
+
+export type Accept = (request: Request, ears: Ears) => Accepted;
 
 const THROUGH: readonly Contract[] = [
   contracts.getThrough,
@@ -37,7 +46,7 @@ const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosnif
 export function tunnelRoutes(needs: TunnelNeeds): Route[] {
   const { machines, meters, sessions, bearerOf } = needs;
   return [
-    rawRoute(contracts.dialRelay, (request) => dial(needs, request)),
+    rawRoute(contracts.dialRelay, (request, { remote }) => dial(needs, request, remote)),
     rawRoute(contracts.listDaemons, (request) => {
       const namespace = bearerOf(request) ?? sessions.namespaceOf(request);
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
@@ -58,8 +67,17 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
 }
 
 /** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
-function dial({ machines, bearerOf, accept }: TunnelNeeds, request: Request): Response {
+function dial(
+  { machines, bearerOf, dials, accept }: TunnelNeeds,
+  request: Request,
+  remote: Remote,
+): Response {
   const namespace = bearerOf(request);
+  const pace = namespace === undefined ? dials.without : dials.with_secret;
+  const retry_after_seconds = pace.take(request, remote);
+  if (retry_after_seconds !== undefined) {
+    throw new Problem("too_many_requests", { retry_after_seconds });
+  }
   if (namespace === undefined) throw new Problem("no_relay_secret", {});
   const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
   if (!daemon_id.success) {
@@ -75,8 +93,5 @@ function dial({ machines, bearerOf, accept }: TunnelNeeds, request: Request): Re
   }
   const dialled = { namespace, daemon_id: daemon_id.data };
   machines.makeRoom(dialled);
-  const link = machines.dialled(dialled);
-  const { response, line } = accept(request, link);
-  link.stand(line);
-  return response;
+  return machines.dialled(dialled, (ears) => accept(request, ears));
 }

@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/tunnel/frames.ts";
+import { leave } from "kit/tunnel/stream.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** The longest that the daemon itself holds a request before it answers, and some more. */
@@ -40,21 +41,23 @@ export async function throughTo(
   const { method, headers, body } = request;
   const asked: MachineRequest = {
     method,
-    path: pathWithin(request.url, daemon_id),
+    path: pathWithin(request.url),
     headers: Object.fromEntries(headers),
     ...(body && { body }),
     signal: AbortSignal.any([request.signal, signal]),
     timeout_ms: ANSWER_MS_MAX,
     door: "browser",
   };
-  return guarded(await machines.request(namespace, daemon_id, asked));
+  const answer = guarded(await machines.request(namespace, daemon_id, asked));
+  if (method !== "HEAD") return answer;
+  await leave(answer.body); // There is none to wait for, and none that could break off.
+  return new Response(null, answer);
 }
 
 /** The daemon's own path, spelt as the browser spelt it. */
-function pathWithin(url: string, daemon_id: string): `/${string}` {
+function pathWithin(url: string): `/${string}` {
   const { pathname, search } = new URL(url);
-  const inner = pathname.slice(`/m/${daemon_id}`.length);
-  return `/${inner.replace(/^\/+/, "")}${search}`;
+  return `/${pathname.replace(/^\/m\/[^/]*\/*/, "")}${search}`;
 }
 
 function guarded({ status, headers: said, body }: Response): Response {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { VERSION } from "kit/contract.ts";
 import { FRAME_BYTES_MAX } from "../../daemon/delivery/ws/frames.ts";
+import { upgrade } from "../../daemon/delivery/ws/wire.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
 
@@ -262,6 +263,14 @@ Deno.test("a peer that takes no messages is replayed none when it connects [3.pe
   const bob = await join(w, "bob", { peer_id });
   assert.deepEqual(bob.of("notify"), []);
   assert.equal((await get(w, "/peers/bob")).addressable, false);
+});
+
+Deno.test("half a handshake is refused as what it is, and is no fault of ours", () => {
+  const asked = new Request("http://127.0.0.1/ws", { headers: { upgrade: "websocket" } });
+  const wireOn = () => {
+    throw new Error("There is no line");
+  };
+  assert.throws(() => upgrade(asked, wireOn), /upgrade_required/);
 });
 
 Deno.test("a request of /ws that is no upgrade is told so", async () => {

@@ -66,11 +66,22 @@ Deno.test("an empty body is {}, whatever its type says [c1.empty-body]", async (
   assert.equal(typed.answer.said, "ada: ha");
 });
 
+Deno.test("a body that its caller breaks off is refused, and is no fault", async () => {
+  const { post, faults } = open([said]);
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new Error("The caller left")),
+  });
+  const { status, answer } = await post("/words/ha", broken);
+  assert.deepEqual([status, answer.error], [400, "bad_json"]);
+  assert.deepEqual(faults, []);
+});
+
 Deno.test("an unknown route is 404, and a wrong method 405 with the right ones in Allow [c1.not-found]", async () => {
   const other = route({ ...bare, method: "DELETE" }, () => OK);
   const { ask } = open([route(bare, () => OK), other]);
   const unknown = await ask("/nowhere");
   assert.deepEqual([unknown.status, unknown.answer.error], [404, "not_found"]);
+  assert.equal(unknown.headers.get("x-content-type-options"), "nosniff");
   const wrong = await ask("/bare", { method: "PATCH" });
   assert.deepEqual([wrong.status, wrong.answer.error], [405, "method_not_allowed"]);
   assert.equal(wrong.headers.get("allow"), "DELETE, GET");

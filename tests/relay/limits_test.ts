@@ -1,17 +1,32 @@
 import assert from "node:assert/strict";
-import { HEAD_BYTES_MAX, STREAMS_MAX } from "kit/tunnel/frames.ts";
+import { FakeClock } from "kit/clock.ts";
+import {
+  HEAD_BYTES_MAX,
+  PING_EVERY_MS,
+  PINGS_HEARD_MAX,
+  STREAMS_MAX,
+  UNTAKEN_BYTES_MAX,
+} from "kit/tunnel/frames.ts";
+import { Trunk } from "kit/tunnel/trunk.ts";
+import type { Ears } from "kit/tunnel/line.ts";
+import { Problem } from "kit/problem.ts";
 import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
-import { DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
-import { helloOf } from "./scripted.ts";
-import { daemonId, NAMESPACE, type RelayWorld, relayWorld, SECRET } from "./world.ts";
+import { accept } from "../../relay/main.ts";
+import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
+import { helloOf, ScriptedDaemon } from "./scripted.ts";
+import { daemonId, NAMESPACE, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 
 const open = { open: true, buffered: 0, send: () => undefined, close: () => undefined };
 
 /** A daemon that is there, and does nothing. */
 function standing(r: RelayWorld, number: number) {
-  const link = r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(number) });
-  link.stand(open);
-  link.heard(JSON.stringify(helloOf("here")));
+  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(number) };
+  let ears: Ears | undefined;
+  r.relay.machines.dialled(dialled, (heard) => {
+    ears = heard;
+    return { response: new Response(null), line: open };
+  });
+  ears?.heard(JSON.stringify(helloOf("here")));
 }
 
 async function dial(r: RelayWorld, number: number): Promise<unknown> {
@@ -33,6 +48,25 @@ Deno.test("a secret has so many machines and no more, and each may come back [c9
   assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
 });
 
+Deno.test("a dial whose line never stands holds no place [c9.tunnel.bounds]", async () => {
+  await using r = relayWorld();
+  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(1) };
+  const { machines } = r.relay;
+  for (let number = 0; number < DAEMONS_MAX; number++) {
+    assert.throws(() =>
+      machines.dialled(dialled, () => {
+        throw new Problem("upgrade_required", {});
+      }), /upgrade_required/);
+  }
+  machines.makeRoom(dialled);
+});
+
+Deno.test("half a handshake is refused by what it lacks, and is no fault of ours", () => {
+  const asked = new Request("http://127.0.0.1/ws/daemon", { headers: { upgrade: "websocket" } });
+  const ears = { opened: () => undefined, heard: () => undefined, closed: () => undefined };
+  assert.throws(() => accept(asked, ears), /upgrade_required/);
+});
+
 Deno.test("a daemon takes so many requests at once, and says of the next that it did not", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
@@ -51,6 +85,47 @@ Deno.test("a daemon takes so many requests at once, and says of the next that it
     type === "cancel"
   );
   assert.deepEqual(cancels.map(({ id, taken }) => [id, taken]), [[STREAMS_MAX + 1, false]]);
+});
+
+Deno.test("a daemon that pings without end is left [c9.tunnel.bad-frames]", async () => {
+  await using r = relayWorld();
+  const address = RELAY.replace("https", "wss");
+  const wishes = { address, secret: SECRET, daemon_id: daemonId(1) };
+  const daemon = ScriptedDaemon.dial(r.dial, wishes);
+  await r.clock.settle();
+  const pings = Array.from({ length: PINGS_HEARD_MAX }, (_, ping_id) => {
+    return JSON.stringify({ type: "ping", ping_id });
+  });
+  daemon.sendBytes(packMessage(pings));
+  await r.beat(PING_EVERY_MS / 1000);
+  daemon.sendBytes(packMessage(pings));
+  await r.clock.settle();
+  assert.equal(daemon.of("pong").length, 2 * PINGS_HEARD_MAX);
+  assert.equal(r.relay.machines.size, 1);
+  daemon.say({ type: "ping", ping_id: 1 });
+  await r.clock.settle();
+  assert.equal(daemon.closed?.code, 4002);
+});
+
+Deno.test("an end that takes nothing of what is said to it is left [c9.tunnel.bounds]", () => {
+  let [buffered, closed] = [UNTAKEN_BYTES_MAX, 0];
+  const line = {
+    get open() {
+      return closed === 0;
+    },
+    get buffered() {
+      return buffered;
+    },
+    send: () => undefined,
+    close: (code: number) => closed = code,
+  };
+  const trunk = new Trunk(line, { clock: new FakeClock() });
+  const say = () => trunk.say({ type: "credit", id: 0, bytes: 1 });
+  say();
+  assert.equal(closed, 0);
+  buffered++;
+  say();
+  assert.equal(closed, 4013);
 });
 
 Deno.test("a request whose number was used is no request, and the line ends", async () => {

@@ -113,6 +113,8 @@ Deno.test("a batch is refused whole for the one tool that is not allowed", async
 // deno-fmt-ignore
 const HOSTS: [why: string, issuer: string, headers: Record<string, string>, status: number][] = [
   ["our name",                ISSUER,                  { host: "relay.example" },                                        200],
+  ["our name, with its port", ISSUER,                  { host: "relay.example:443" },                                    200],
+  ["another scheme's port",   ISSUER,                  { host: "relay.example:80" },                                     403],
   ["our name and origin",     ISSUER,                  { host: "relay.example", origin: ISSUER },                        200],
   ["another name",            ISSUER,                  { host: "evil.example" },                                         403],
   ["another port",            ISSUER,                  { host: "relay.example:8443" },                                   403],
@@ -255,6 +257,36 @@ Deno.test("calls of one grant at once are bounded, and another grant's are not i
   const more = await at.send("/mcp", withHeaders(LIST, held));
   assert.deepEqual([more.status, more.headers.get("retry-after")], [429, "1"]);
   assert.equal((await at.send("/mcp", withHeaders(LIST, other))).status, 200);
+  hang.resolve(Response.json({ peers: [] }));
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
+});
+
+Deno.test("a call that breaks off is refused, and is no fault", async () => {
+  await using at = house();
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new Error("The caller left")),
+  });
+  const call = { ...withHeaders(LIST, grant(at, "t1")), body: broken };
+  assert.equal((await at.send("/mcp", call)).status, 400);
+  assert.deepEqual(at.logged, []);
+});
+
+Deno.test("a batch counts as the calls that it holds", async () => {
+  await using at = house();
+  const held = grant(at, "t1");
+  const hang = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
+  const params = { name: "list_agents", arguments: { daemon_id: HERE } };
+  const batchOf = (size: number) => {
+    const calls = Array.from({ length: size }, (_, id) => {
+      return { jsonrpc: "2.0", id, method: "tools/call", params };
+    });
+    return at.send("/mcp", withHeaders(rawPost(calls), held));
+  };
+  const waiting = [batchOf(100), batchOf(100), batchOf(IN_FLIGHT_MAX - 200)];
+  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 429);
   hang.resolve(Response.json({ peers: [] }));
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);

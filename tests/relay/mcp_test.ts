@@ -109,6 +109,7 @@ const NO_TARGETS: [why: string, role: string | undefined, target: (id: string, n
   ["the human",          "human",    (id) => id],
   ["a service",          "service",  (id) => id],
   ["a step in a path",   undefined,  () => ".."],
+  ["half a letter",      undefined,  () => "\ud800"],
   ["a way elsewhere",    undefined,  () => "../health"],
 ];
 for (const [why, role, target] of NO_TARGETS) {

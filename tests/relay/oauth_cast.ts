@@ -276,6 +276,8 @@ export function tokensIn(w: OAuthWorld) {
     ...{ issuer: w.issuer, db: w.db, clock: w.clock, ids: w.ids, log: w.log, sessions },
     ...{ address: new Address(w.issuer), machines: { list: () => [] } },
     registrations: { take: () => undefined },
+    consents: { take: () => undefined },
+    exchanges: { pass: () => undefined },
   }).tokens;
 }
 

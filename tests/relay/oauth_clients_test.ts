@@ -80,6 +80,7 @@ const REFUSED: readonly [what: string, body: unknown, status: number, error: str
   ["a blank",                      uris("https://app.example.net/ b"),        400, "invalid_redirect_uri"],
   ["letters that are not ASCII",   uris("https://äpp.example.net/"),          400, "invalid_redirect_uri"],
   ["a host that is rewritten",     uris("https://0x7f.1/"),                   400, "invalid_redirect_uri"],
+  ["a pattern for a host",         uris("https://*.example.net/cb"),          400, "invalid_redirect_uri"],
   ["a port beyond all ports",      uris("http://127.0.0.1:70000/cb"),         400, "invalid_redirect_uri"],
   ["one good and one bad",         uris(CALLBACK, "ftp://example.net/"),      400, "invalid_redirect_uri"],
   ["more than 4 KiB of one",       uris(long(4097)),                          400, "invalid_redirect_uri"],
@@ -101,6 +102,20 @@ for (const [what, body, status, error] of REFUSED) {
     assert.equal(countOf(w.db, "oauth_clients"), 0);
   });
 }
+
+Deno.test("a body that its caller breaks off is refused, and is no fault of ours", async () => {
+  using w = oauthWorld();
+  const broken = () =>
+    new ReadableStream({
+      start: (controller) => controller.error(new Error("The caller left")),
+    });
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  for (const path of ["/oauth/register", "/oauth/token", "/oauth/revoke"]) {
+    const answer = await w.fetch(path, { method: "POST", headers, body: broken() });
+    assert.deepEqual(await errorOf(answer), [400, "invalid_request"]);
+  }
+  assert.deepEqual(w.logged, []);
+});
 
 Deno.test("a body that is no JSON or no UTF-8 is refused as such", async () => {
   using w = oauthWorld();
@@ -299,10 +314,10 @@ Deno.test("an expired registration is told to be removed and added again [7.rela
   assert.equal(page.status, 400);
   assert.equal(page.headers.get("location"), null);
   assert.equal(page.headers.get("www-authenticate"), null);
-  assert.match(await page.text(), /remove the connector in your app, then add it again/);
+  assert.match(await page.text(), /remove and re-add the connector in your app/);
   const token = await app.redeem("mesh_ac_none");
   assert.equal(token.status, 401);
   const body = await token.json();
   assert.equal(body.error, "invalid_client");
-  assert.match(body.error_description, /remove the connector in your app, then add it again/);
+  assert.match(body.error_description, /remove and re-add the connector in your app/);
 });

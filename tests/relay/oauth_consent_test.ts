@@ -312,7 +312,7 @@ Deno.test("a client or redirect that is gone by now gets no code", async () => {
   await w.clock.advance(MINUTE_MS);
   const response = await person.decide(request, "allow", SECRET);
   assert.equal(response.status, 400);
-  assert.match(await response.text(), /remove the connector/);
+  assert.match(await response.text(), /remove and re-add the connector/);
 });
 
 // deno-fmt-ignore

@@ -67,7 +67,7 @@ const BAD_REFRESHES: readonly [what: string, change: Change, status: number, err
   ["an unknown refresh_token",   { refresh_token: `mesh_rt_${"0".repeat(43)}` }, 400, "invalid_grant"],
   ["no client_id",               { client_id: undefined },              400, "invalid_request"],
   ["an unknown client",          { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
-  ["no resource",                { resource: undefined },               400, "invalid_request"],
+  ["no resource",                { resource: undefined },               400, "invalid_target"],
   ["another resource",           { resource: `${RESOURCE}/` },          400, "invalid_target"],
   ["a scope without reading",    { scope: "agents:write" },             400, "invalid_scope"],
   ["a scope that is not there",  { scope: `${READ} admin` },            400, "invalid_scope"],

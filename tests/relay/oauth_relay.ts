@@ -26,9 +26,9 @@ export function openRelay(outside: Outside): ReturnType<typeof serve> {
   const address = new Address(oauth.issuer);
   const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
   const sessions = new Sessions({ clock, ids, address, hasMachine });
-  const { registrations, ...paces } = openPaces(outside);
+  const { registrations, consents, exchanges, ...paces } = openPaces(outside);
   const needs = { clock, ids, log, address, sessions, machines };
-  const { routes } = openOAuth({ ...needs, ...oauth, registrations });
+  const { routes } = openOAuth({ ...needs, ...oauth, registrations, consents, exchanges });
   return serve([...keyRoutes({ ...needs, paces, has_apps: true }), ...routes], {
     admit: () => undefined,
     authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),

@@ -53,7 +53,7 @@ const BAD_EXCHANGES: readonly [what: string, change: Change, status: number, err
   ["an unknown client",            { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
   ["a client secret",              { client_secret: "secret" },           401, "invalid_client"],
   ["a client assertion",           { client_assertion: "e30.e30.e30" },   401, "invalid_client"],
-  ["no resource",                  { resource: undefined },               400, "invalid_request"],
+  ["no resource",                  { resource: undefined },               400, "invalid_target"],
   ["another resource",             { resource: ISSUER },                  400, "invalid_target"],
   ["no code",                      { code: undefined },                   400, "invalid_request"],
   ["another code",                 { code: `mesh_ac_${"0".repeat(43)}` }, 400, "invalid_grant"],

@@ -26,6 +26,8 @@ Deno.test("a signed-in browser reads and writes under the machine's own path [c9
   await enter(w, "api");
   const { peers } = await (await browse(r, "/peers?circle=default")).json();
   assert.equal(peers.length, 1);
+  const spelt = await r.fetch(`/m/${daemonId(1).replace("-", "%2D")}/peers`, { headers: OURS });
+  assert.deepEqual(await spelt.json(), { peers });
   const sent = await post(r, "/notify", { from_peer: "cli", to_peer: "api", text: "Hello" });
   assert.deepEqual([sent.status, sent.queued], [200, true]);
 });
@@ -156,6 +158,18 @@ for (const [method, path] of ADMIN) {
     assert.ok(!["relay_admin_off", "not_through_relay"].includes(await ask(2)));
   });
 }
+
+Deno.test("a browser that leaves is no fault, and none that the log tells of", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  r.lines[0]?.[1].stall();
+  const patience = new AbortController();
+  const asking = browse(r, "/health", { signal: patience.signal });
+  await r.clock.settle();
+  patience.abort();
+  await asking;
+  assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
+});
 
 Deno.test("each row of the allow-list is a route of the daemon's", async () => {
   await using w = world();

@@ -163,9 +163,12 @@ Deno.test("a first frame that is no hello ends the line", async () => {
 
 Deno.test("who says nothing is let go after its time", async () => {
   await using r = relayWorld();
-  const mute = r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(3) });
   let closed: number | undefined;
-  mute.stand({ open: true, buffered: 0, send: () => undefined, close: (code) => closed = code });
+  const close = (code: number) => closed = code;
+  r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(3) }, () => ({
+    response: new Response(null),
+    line: { open: true, buffered: 0, send: () => undefined, close },
+  }));
   await r.beat(GREETING_MS_MAX / 1000);
   assert.equal(closed, 4000);
 });

@@ -216,7 +216,7 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
 
 /** Turns a request into a socket, and the socket into a line with a wire on it. */
 export function upgrade(request: Request, wireOn: (line: Line) => Wire): Response {
-  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  const { socket, response } = socketOf(request);
   let closing = false;
   let heard = 0;
   const line: Line = {
@@ -245,4 +245,13 @@ export function upgrade(request: Request, wireOn: (line: Line) => Wire): Respons
   };
   socket.onclose = () => wire.closed();
   return response;
+}
+
+/** Half a handshake is a mistake of the caller's, and no fault of ours. */
+function socketOf(request: Request): Deno.WebSocketUpgrade {
+  try {
+    return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  } catch (fault) {
+    throw new Problem("upgrade_required", {}, fault);
+  }
 }

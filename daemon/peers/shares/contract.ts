@@ -4,7 +4,7 @@ import * as z from "zod";
 import { contract, Instant, Ok } from "kit/contract.ts";
 
 export const SHARE_SECONDS = 86_400;
-export const SHARE_SECONDS_MIN = 60;
+export const SHARE_SECONDS_MIN = 1;
 export const SHARE_SECONDS_MAX = 30 * 86_400;
 
 /** `ro` watches; `rw` may ask the peer something as well. */

@@ -19,6 +19,7 @@ export function mistakeOf(uri: string): string | undefined {
     return "only https, and http to 127.0.0.1, [::1] or localhost, are redirected to";
   }
   if (username || password) return "it has a user";
+  if (host.includes("*")) return "its host is a pattern, and redirect URIs are exact";
   // The parser lets more pass than it gives back: a host that it rewrites is not what people read.
   return uri.slice("https://".length).startsWith(host) ? undefined : "its host is not canonical";
 }

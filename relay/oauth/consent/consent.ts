@@ -46,7 +46,13 @@ export interface ConsentNeeds {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** How often a session may decide, or an address without one: the seconds to wait. */
+  readonly pace: {
+    take(request: Request, remote: Remote, form_token: string | undefined): number | undefined;
+  };
 }
+
+type Remote = Deno.NetAddr | undefined;
 
 export class Consent {
   readonly #needs: ConsentNeeds;
@@ -82,10 +88,12 @@ export class Consent {
   }
 
   /** `POST /oauth/authorize`: what the person decided, in the browser that was asked. */
-  async decide(request: Request): Promise<Response> {
-    const { clients, address } = this.#needs;
+  async decide(request: Request, remote: Remote): Promise<Response> {
+    const { clients, address, sessions, pace } = this.#needs;
     return await this.#onPage(async () => {
       address.refuseForeign(request);
+      const wait = pace.take(request, remote, sessions.of(request)?.form_token);
+      if (wait !== undefined) throw new Refusal("hasty", String(wait), wait);
       const params = await formOf(request);
       const sealed = mustGet(params, "request");
       const form = await this.#seal.open(sealed, this.#cookie.of(request));

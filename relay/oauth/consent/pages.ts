@@ -69,7 +69,9 @@ export function refusalPage(refusal: Refusal): Response {
 <p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>`;
   // A browser would answer a 401 with a dialog of its own.
   const status = refusal.status === 401 ? 400 : refusal.status;
-  return page({ title: "This cannot go on", status, headers: OPENER }, body);
+  const retry = refusal.headers["retry-after"];
+  const headers = { ...OPENER, ...(retry !== undefined && { "retry-after": retry }) };
+  return page({ title: "This cannot go on", status, headers }, body);
 }
 
 export function signInPage(refusal: Refusal): Response {

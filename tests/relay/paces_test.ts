@@ -1,0 +1,89 @@
+/** How often strangers may knock: dials without a secret, and decisions about apps. */
+
+import assert from "node:assert/strict";
+import { App, errorOf, oauthWorld, Person } from "./oauth_cast.ts";
+import { relayWorld, SECRET } from "./world.ts";
+
+const DIALS = 30;
+const DIALS_WITH_SECRET = 2000;
+const DECISIONS = 60;
+const EXCHANGES = 600;
+
+Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
+  await using r = relayWorld();
+  const dial = (authorization: string, hostname = "192.0.2.1") => {
+    const headers = { authorization, "x-mesh-daemon-id": "dm-000000000009" };
+    const request = new Request("https://relay.test/ws/daemon", { headers });
+    return r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 });
+  };
+  for (let number = 0; number < DIALS; number++) assert.equal((await dial("Bearer x")).status, 401);
+  const often = await dial("Bearer x");
+  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "2"]);
+  assert.equal((await often.json()).error, "rate_limited");
+  assert.equal((await dial("Bearer x", "192.0.2.2")).status, 401);
+  // It goes on to the next check, which is that it asks for no socket.
+  assert.equal((await dial(`Bearer ${SECRET}`)).status, 426);
+  await r.clock.advance(2000);
+  assert.equal((await dial("Bearer x")).status, 401);
+});
+
+Deno.test("daemons of one address dial so often, and those of another are not held up by it", async () => {
+  await using r = relayWorld();
+  const dial = async (hostname: string) => {
+    const headers = { "authorization": `Bearer ${SECRET}`, "x-mesh-daemon-id": "dm-000000000009" };
+    const request = new Request("https://relay.test/ws/daemon", { headers });
+    return (await r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 })).status;
+  };
+  for (let number = 0; number < DIALS_WITH_SECRET; number++) {
+    assert.equal(await dial("192.0.2.1"), 426);
+  }
+  assert.equal(await dial("192.0.2.1"), 429);
+  assert.equal(await dial("192.0.2.2"), 426);
+});
+
+Deno.test("a session decides so often about apps, and another one is not held up by it", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const [busy, other] = [new Person(w), new Person(w)];
+  for (const person of [busy, other]) await person.signIn();
+  const form = await busy.formFor(app);
+  for (let number = 0; number < DECISIONS; number++) {
+    assert.equal((await busy.decide(form, "deny")).status, 303);
+  }
+  const often = await busy.decide(form, "allow");
+  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "1"]);
+  assert.match(await often.text(), /Too many decisions: try again in 1 s/);
+  assert.equal((await other.decide(await other.formFor(app), "allow")).status, 303);
+  await w.clock.advance(1000);
+  assert.equal((await busy.decide(form, "allow")).status, 303);
+});
+
+Deno.test("whoever is not signed in decides as often as its address may", async () => {
+  using w = oauthWorld();
+  const decide = (from: string) =>
+    w.fetch("/oauth/authorize", {
+      method: "POST",
+      body: "request=x&decision=allow",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      from,
+    });
+  for (let number = 0; number < DECISIONS; number++) {
+    assert.equal((await decide("192.0.2.1")).status, 400);
+  }
+  assert.equal((await decide("192.0.2.1")).status, 429);
+  assert.equal((await decide("192.0.2.2")).status, 400);
+});
+
+Deno.test("an app has tokens so often, and its token is good for the next time", async () => {
+  using w = oauthWorld();
+  const [app, other] = [await App.register(w), await App.register(w)];
+  const { refresh_token } = await app.connect();
+  const junk = (of: App) => of.refresh("mesh_rt_junk");
+  for (let number = 1; number < EXCHANGES; number++) assert.equal((await junk(app)).status, 400);
+  const often = await app.refresh(refresh_token);
+  assert.equal(often.headers.get("retry-after"), "1");
+  assert.deepEqual(await errorOf(often), [429, "temporarily_unavailable"]);
+  assert.equal((await junk(other)).status, 400);
+  await w.clock.advance(1000);
+  assert.equal((await app.refresh(refresh_token)).status, 200);
+});
