@@ -49,8 +49,7 @@ export function oauthRoutes(desks: Desks): Route[] {
     rawRoute(contracts.revokeToken, (request) =>
       answer(async () => {
         const params = await clientFormOf(request);
-        const client_id = mustGet(params, "client_id");
-        grants.revoke(client_id, mustGet(params, "token"));
+        grants.revoke(mustGet(params, "token"), params.get("client_id"));
         return toJson({});
       })),
     rawRoute(contracts.listConnections, (request) => connections.list(request)),

@@ -129,8 +129,11 @@ export class Grants {
     });
   }
 
-  /** A refresh token ends its grant, an access token only itself; a stranger's token nothing. */
-  revoke(client_id: string, token: string): void {
+  /**
+   * A refresh token ends its grant, an access token only itself. A client that names itself ends
+   * what is its own and nothing else; one that does not has shown the token, which is as good.
+   */
+  revoke(token: string, client_id?: string): void {
     const { db, clock } = this.#needs;
     const token_hash = digestOf(token);
     db.transactNow(() => {
@@ -138,7 +141,7 @@ export class Grants {
       const refresh = rows.refreshToken(db, token_hash);
       const found = refresh ?? rows.accessToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
-      if (grant?.client_id !== client_id) return;
+      if (!grant || client_id !== undefined && grant.client_id !== client_id) return;
       if (refresh) this.#end(grant, "revoked");
       else rows.removeAccessToken(db, token_hash);
     });
