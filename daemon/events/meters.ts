@@ -1,6 +1,7 @@
 /** The daemon's numbers, for Prometheus. Its library is loaded when somebody reads them. */
 
-import type { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Counter, Gauge, Registry } from "prom-client";
+import { Histogram } from "./histogram.ts";
 
 /** What is read at the moment of asking. */
 export interface Levels {
@@ -11,21 +12,19 @@ export interface Levels {
   readonly jobs: Readonly<Record<string, number>>;
 }
 
-const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
-/** Times that are kept until somebody reads; then they go into the histogram in any case. */
-const TIMES_MAX = 8192;
-
 interface Instruments {
   readonly registry: Registry;
   readonly steps: Counter<"kind" | "state">;
-  readonly latency: Histogram;
   readonly lag: Gauge;
 }
 
 export class Meters {
   readonly #levels: () => Levels;
   readonly #counts = new Map<string, number>();
-  #times: number[] = [];
+  readonly #latency = new Histogram(
+    "mesh_delivery_seconds",
+    "From the moment a message was taken in until its bytes went out",
+  );
   #lag_ms = 0;
   #instruments: Promise<Instruments> | undefined;
 
@@ -39,11 +38,7 @@ export class Meters {
   }
 
   took(ms: number): void {
-    this.#times.push(ms);
-    if (this.#times.length < TIMES_MAX) return;
-    const times = this.#times;
-    this.#times = [];
-    void this.#open().then((instruments) => observe(instruments, times));
+    this.#latency.observe(ms);
   }
 
   lagged(ms: number): void {
@@ -51,29 +46,19 @@ export class Meters {
   }
 
   async render(): Promise<string> {
-    const instruments = await this.#open();
-    const { registry, steps, lag } = instruments;
+    const { registry, steps, lag } = await (this.#instruments ??= openInstruments(this.#levels));
     for (const [key, count] of this.#counts) {
       const [kind = "", state = ""] = key.split(" ");
       steps.inc({ kind, state }, count);
     }
     this.#counts.clear();
-    observe(instruments, this.#times.splice(0));
     lag.set(this.#lag_ms / 1000);
-    return await registry.metrics();
+    return `${await registry.metrics()}\n${this.#latency.render()}`;
   }
-
-  #open(): Promise<Instruments> {
-    return this.#instruments ??= openInstruments(this.#levels);
-  }
-}
-
-function observe({ latency }: Instruments, times: readonly number[]): void {
-  for (const ms of times) latency.observe(ms / 1000);
 }
 
 async function openInstruments(levels: () => Levels): Promise<Instruments> {
-  const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
+  const { Counter, Gauge, Registry } = await import("prom-client");
   const registry = new Registry();
   const registers = [registry];
   const gauge = (name: string, help: string, read: () => number) =>
@@ -117,12 +102,6 @@ async function openInstruments(levels: () => Levels): Promise<Instruments> {
       name: "mesh_delivery_steps_total",
       help: "Deliveries that reached a state, by kind of message",
       labelNames: ["kind", "state"],
-      registers,
-    }),
-    latency: new Histogram({
-      name: "mesh_delivery_seconds",
-      help: "From the moment a message was taken in until its bytes went out",
-      buckets: BUCKETS_SECONDS,
       registers,
     }),
     lag: new Gauge({
