@@ -41,7 +41,10 @@ Deno.test("a message's mark goes to the disk with the next message", async () =>
   const { w } = await withPeers();
   await using _ = w;
   const commits = counting(w);
-  for (let count = 0; count < 5; count++) await notify(w, "ada", "bob");
+  for (let count = 0; count < 5; count++) {
+    await notify(w, "ada", "bob");
+    await w.clock.settle();
+  }
   assert.equal(commits(), 5);
 });
 
