@@ -1,4 +1,4 @@
-/** A ledger of before its table was made anew: nothing of it is lost, and no number is given again. */
+/** A ledger of before its table was made anew: nothing is lost, and no number given again. */
 
 import assert from "node:assert/strict";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Who shares a commit with whom: what nobody waits for waits for company, a flood makes its own. */
+/** Who shares a commit with whom: what nobody waits for, and what comes turn after turn. */
 
 import assert from "node:assert/strict";
 import { FakeClock } from "kit/clock.ts";
