@@ -168,7 +168,7 @@ export class Daemon implements AsyncDisposable {
     this.config = config;
     this.outside = outside;
     const { clock, ids, log } = outside;
-    const db = new Database(db_path, migrations, log);
+    const db = new Database(db_path, migrations, log, clock);
     const events = new EventLog(db, clock, log);
     this.ground = { db, events, clock, ids, log };
     this.started_at = clock.now();

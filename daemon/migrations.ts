@@ -1,6 +1,7 @@
 /** The daemon's tables. Append only: a migration that has shipped is never edited. */
 
 import { JOBS } from "./jobs_tables.ts";
+import { MESSAGES } from "./messages_table.ts";
 
 /**
  * `messages` is the ledger: one row a message and recipient. What is asked carries its answer, and
@@ -375,4 +376,6 @@ export const migrations: readonly string[] = [
   `,
   // Jobs, their attempts, and the templates that recurring ones come of.
   JOBS,
+  // What may stand in a column of the ledger is said in a way that costs less to check.
+  MESSAGES,
 ];

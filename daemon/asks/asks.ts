@@ -246,7 +246,7 @@ export class Asks {
     },
   ): Promise<Resolution | typeof PENDING> {
     const { db } = this.#ground;
-    const ask = db.transact(() => {
+    const ask = db.transactAtLeisure(() => {
       const found = this.mustGet(correlation_id);
       this.mustBeAsker(found, asker);
       if (found.state === "open" && found.reply_delivery === "push") {

@@ -74,8 +74,8 @@ export type Held = z.output<typeof Held>;
 export const PROOF_MS_MAX = 30_000;
 
 /** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
-export const Traceparent = z.string().optional().catch(undefined)
-  .transform((given) => given === undefined ? undefined : readTrace(given));
+export const Traceparent = z.string().nullish().catch(undefined)
+  .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
 
 /** What an ask has from the start, beyond its delivery. */
 export interface Opening {

@@ -140,14 +140,9 @@ export class Delivery {
   /** A client's word on what it was sent. */
   receipt(session: Session, ack: DeliveryAck): void {
     const { db } = this.#ground;
-    db.transact(() => {
-      const message = this.#sockets.receipt(session, ack);
-      if (!message) return;
-      if (message.item_id !== null) return this.#rendered(session, message, ack);
-      if (ack.status === "failed" || ack.status === "rejected") {
-        this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
-      }
-    });
+    const good = ack.status === "accepted" || ack.status === "seen";
+    if (good) db.transactAtLeisure(() => this.#receipted(session, ack));
+    else db.transact(() => this.#receipted(session, ack));
   }
 
   /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
@@ -295,6 +290,15 @@ export class Delivery {
       sent_at: now,
       reason: null,
     };
+  }
+
+  #receipted(session: Session, ack: DeliveryAck): void {
+    const message = this.#sockets.receipt(session, ack);
+    if (!message) return;
+    if (message.item_id !== null) return this.#rendered(session, message, ack);
+    if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
+    }
   }
 
   /**

@@ -1,6 +1,6 @@
 /** What the daemon counts with, and the library for it: loaded when somebody reads its numbers. */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 
 /** What is read at the moment of asking. */
 export interface Levels {
@@ -11,12 +11,9 @@ export interface Levels {
   readonly jobs: Readonly<Record<string, number>>;
 }
 
-const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
-
 export interface Instruments {
   readonly registry: Registry;
   readonly steps: Counter<"kind" | "state">;
-  readonly latency: Histogram;
   readonly lag: Gauge;
 }
 
@@ -64,12 +61,6 @@ export function openInstruments(levels: () => Levels): Instruments {
       name: "mesh_delivery_steps_total",
       help: "Deliveries that reached a state, by kind of message",
       labelNames: ["kind", "state"],
-      registers,
-    }),
-    latency: new Histogram({
-      name: "mesh_delivery_seconds",
-      help: "From the moment a message was taken in until its bytes went out",
-      buckets: BUCKETS_SECONDS,
       registers,
     }),
     lag: new Gauge({

@@ -1,14 +1,15 @@
 /** The daemon's numbers, for Prometheus. Its library is loaded when somebody reads them. */
 
+import { Histogram } from "./histogram.ts";
 import type { Instruments, Levels } from "./instruments.ts";
-
-/** Times that are kept until somebody reads; then they go into the histogram in any case. */
-const TIMES_MAX = 8192;
 
 export class Meters {
   readonly #levels: () => Levels;
   readonly #counts = new Map<string, number>();
-  #times: number[] = [];
+  readonly #latency = new Histogram(
+    "mesh_delivery_seconds",
+    "From the moment a message was taken in until its bytes went out",
+  );
   #lag_ms = 0;
   #instruments: Promise<Instruments> | undefined;
 
@@ -22,11 +23,7 @@ export class Meters {
   }
 
   took(ms: number): void {
-    this.#times.push(ms);
-    if (this.#times.length < TIMES_MAX) return;
-    const times = this.#times;
-    this.#times = [];
-    void this.#open().then((instruments) => observe(instruments, times));
+    this.#latency.observe(ms);
   }
 
   lagged(ms: number): void {
@@ -34,25 +31,15 @@ export class Meters {
   }
 
   async render(): Promise<string> {
-    const instruments = await this.#open();
-    const { registry, steps, lag } = instruments;
+    const { registry, steps, lag } = await (this.#instruments ??= open(this.#levels));
     for (const [key, count] of this.#counts) {
       const [kind = "", state = ""] = key.split(" ");
       steps.inc({ kind, state }, count);
     }
     this.#counts.clear();
-    observe(instruments, this.#times.splice(0));
     lag.set(this.#lag_ms / 1000);
-    return await registry.metrics();
+    return `${await registry.metrics()}\n${this.#latency.render()}`;
   }
-
-  #open(): Promise<Instruments> {
-    return this.#instruments ??= open(this.#levels);
-  }
-}
-
-function observe({ latency }: Instruments, times: readonly number[]): void {
-  for (const ms of times) latency.observe(ms / 1000);
 }
 
 async function open(levels: () => Levels): Promise<Instruments> {

@@ -18,6 +18,7 @@ Deno.test("while nothing happens the heart writes nothing, whoever is here", asy
   await post(w, "/ack", { correlation_id, from_peer: "connected", message: "Yes" });
   await w.beat(5);
   const { db } = w.daemon.ground;
+  await db.durable();
   const before = db.commits;
   for (let second = 0; second < 20; second++) await w.beat();
   assert.equal(db.commits, before);

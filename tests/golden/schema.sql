@@ -1,4 +1,4 @@
--- The daemon's tables after 12 migration(s).
+-- The daemon's tables after 13 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -211,10 +211,11 @@ CREATE TABLE 'message_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INT
 
 CREATE TABLE 'message_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 
-CREATE TABLE messages (
+CREATE TABLE "messages" (
   seq integer primary key autoincrement,
   ident text not null,
-  kind text not null check (kind in ('ask', 'notify', 'broadcast', 'ack', 'inbox_item')),
+  kind text not null check (kind = 'ask' or kind = 'notify' or kind = 'broadcast'
+    or kind = 'ack' or kind = 'inbox_item'),
   correlation_id text,
   item_id text,
   from_peer_id text,
@@ -224,7 +225,7 @@ CREATE TABLE messages (
   circle text,
   text text not null,
   attachments text not null,
-  voice text not null check (voice in ('peer', 'human', 'unverified')),
+  voice text not null check (voice = 'peer' or voice = 'human' or voice = 'unverified'),
   reply_to text,
   parent_id text,
   question text,
@@ -232,10 +233,11 @@ CREATE TABLE messages (
   routing text,
   traceparent text not null,
 
-  state text not null check (state in
-    ('queued', 'attempting', 'sent', 'accepted', 'seen', 'failed', 'expired', 'dropped')),
+  state text not null check (state = 'attempting' or state = 'sent' or state = 'queued'
+    or state = 'accepted' or state = 'seen' or state = 'failed' or state = 'expired'
+    or state = 'dropped'),
   rung text,
-  repeatable integer not null default 0 check (repeatable in (0, 1)),
+  repeatable integer not null default 0 check (repeatable = 0 or repeatable = 1),
   attempts integer not null default 0,
   created_at integer not null,
   attempted_at integer,
@@ -247,19 +249,21 @@ CREATE TABLE messages (
   settled_at integer,
   reason text,
 
-  ask_state text check (ask_state in ('open', 'closed')),
-  reply_delivery text check (reply_delivery in ('push', 'pull')),
+  ask_state text check (ask_state = 'open' or ask_state = 'closed'),
+  reply_delivery text check (reply_delivery = 'push' or reply_delivery = 'pull'),
   close_reason text,
   outcome text,
   reply text,
+  reply_voice text check (reply_voice = 'peer' or reply_voice = 'human'
+    or reply_voice = 'unverified'),
   reply_attachments text,
   answer text,
   responder text,
   closed_at integer,
 
   under_way integer generated always as
-    (state = 'attempting' or (state = 'sent' and repeatable)) virtual, reply_voice text
-  check (reply_voice in ('peer', 'human', 'unverified'))) strict;
+    (state = 'attempting' or (state = 'sent' and repeatable)) virtual
+) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 

@@ -50,7 +50,7 @@ export class Feed {
   /** Each step is a turn of its own, so that requests are answered between them. */
   #step(beat: number, before: Spent): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transactAtLeisure(() => {
       const began = clock.now();
       const count = this.#feed();
       const spent = { rows: before.rows + count, ms: before.ms + clock.now() - began };

@@ -180,7 +180,7 @@ export class Sockets {
     const written = this.#written;
     this.#written = [];
     const at = clock.now();
-    db.transact(() => {
+    db.transactAtLeisure(() => {
       for (const message of written) {
         if (ledger.writtenOnce(db, message.seq, at) > 0) {
           this.#steps.say({ ...message, state: "sent" });
