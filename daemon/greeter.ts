@@ -6,6 +6,7 @@ import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";
 import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
+import type { Claims } from "./peers/certificate.ts";
 import { ALIASES, Backend, type Registration } from "./peers/contract.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
@@ -23,14 +24,15 @@ export async function greet(
 ): Promise<Identity & { mesh_session_id: string | null }> {
   const checked = Greeting.safeParse(connect);
   if (!checked.success) throw invalidRequest(checked.error);
-  const certified = await certifiedAs(daemon, connect);
+  const certificate = await certificateOf(daemon, connect);
   const guest = toGuest(daemon, connect, checked.data);
-  const proven_peer_id = certified ?? (connect.peer_id ? undefined : guest.peer_id);
+  const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
   const registration = await placed(daemon, connect, toRegistration(connect, guest));
-  const peer = daemon.peers.register(
-    proven_peer_id ? { ...registration, peer_id: proven_peer_id } : registration,
-    { proven_peer_id, reserved_names: guest.kind !== "peer" },
-  );
+  const peer_id = certificate?.peer_id ?? proven_peer_id;
+  const peer = daemon.peers.register(peer_id ? { ...registration, peer_id } : registration, {
+    ...{ certificate, proven_peer_id, reserved_names: guest.kind !== "peer" },
+    placeless: connect.path === undefined,
+  });
   const { display_name, kind } = guest;
   return {
     peer_id: peer.peer_id,
@@ -71,14 +73,14 @@ async function placed(
   return { ...nameless, ...(tmux_session && { tmux_session }) };
 }
 
-/** The peer that a certificate names. */
-async function certifiedAs(daemon: Daemon, connect: Connect): Promise<string | undefined> {
+/** What its certificate says, which must name the peer that it claims to be. */
+async function certificateOf(daemon: Daemon, connect: Connect): Promise<Claims | undefined> {
   if (!connect.birth_certificate) return undefined;
-  const { peer_id } = await daemon.registry.check(connect.birth_certificate);
-  if (connect.peer_id && connect.peer_id !== peer_id) {
+  const claims = await daemon.registry.check(connect.birth_certificate);
+  if (connect.peer_id && connect.peer_id !== claims.peer_id) {
     throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
   }
-  return peer_id;
+  return claims;
 }
 
 /**

@@ -26,6 +26,7 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { CallSigns } from "./agents/contract.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import type { Mcp } from "./mcp/mcp.ts";
+import { refuseMoved } from "./peers/certificate.ts";
 import { Peer } from "./peers/contract.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
@@ -339,7 +340,10 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),
       peerOfCertificate: async (peer_id, certificate) => {
         const claims = await house.registry.check(certificate);
-        return claims.peer_id === peer_id ? house.directory.find(peer_id) : undefined;
+        const peer = peerRows.get(house.ground.db, peer_id);
+        if (claims.peer_id !== peer_id || !peer || peer.status === "retired") return undefined;
+        refuseMoved(claims, peer);
+        return house.directory.find(peer_id);
       },
     }),
   });

@@ -160,11 +160,14 @@ export class Directory {
     return address;
   }
 
-  /** The peer that runs in this process, or in one above it. */
+  /** The peer that runs in this process, or in one above it; none where several do. */
   ofProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
     for (const { pid, started } of pids) {
-      const [found] = rows.byProcess(this.#ground.db, pid, started);
-      if (found) return rows.address(this.#ground.db, found.peer_id);
+      const known = rows.byProcess(this.#ground.db, pid, started);
+      if (known.length === 0) continue;
+      const live = known.filter(isLive);
+      const [found, ...more] = live.length > 0 ? live : known;
+      return found && more.length === 0 ? rows.address(this.#ground.db, found.peer_id) : undefined;
     }
     return undefined;
   }

@@ -74,7 +74,7 @@ export class Peers {
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);
       const peer = before
-        ? this.#admission.renewed(before, registration)
+        ? this.#admission.renewed(before, registration, entrance)
         : this.#admission.born(registration);
       if (peer.role === "human") this.#refuseSecondHuman(before?.peer_id);
       this.#takePane(peer);

@@ -75,10 +75,10 @@ export function peerRoutes(
 /** A certificate names its peer, where the registration itself names none. */
 async function register(peers: Peers, registry: Registry, given: contracts.Registration) {
   const { birth_certificate: shown } = given;
-  const proven_peer_id = shown ? (await registry.check(shown)).peer_id : undefined;
-  const claimed = given.peer_id ?? proven_peer_id;
+  const certificate = shown ? await registry.check(shown) : undefined;
+  const claimed = given.peer_id ?? certificate?.peer_id;
   const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
-  const peer = peers.register(claim, { proven_peer_id });
+  const peer = peers.register(claim, { certificate });
   const { peer_id, name, circle, role, mesh_session_id } = peer;
   return {
     ...OK,
