@@ -45,8 +45,8 @@ export function openDirectory(house: Daemon): Directory {
   };
   return new Directory(house.ground, options, {
     transport: (peer_id) => {
-      if (house.sockets.of(peer_id)) return "websocket";
-      const addressee = house.peers.addressee(peer_id);
+      if (house.sockets.carries(peer_id)) return "websocket";
+      const addressee = house.directory.addressee(peer_id);
       return addressee ? house.agents.transport(addressee) : "none";
     },
     socket: (peer_id) => house.sockets.of(peer_id) !== undefined,
@@ -74,7 +74,11 @@ export function openPeers(house: Daemon): Peers {
         house.jobs.prompted(peer_id, firesIn(prompt));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
-      changed: (peer_id) => house.courier.wake(peer_id),
+      changed: (peer_id) => {
+        house.sockets.release(peer_id);
+        house.courier.wake(peer_id);
+      },
+      lost: (peer_id) => house.sockets.hold(peer_id),
       updated: (peer_id) => {
         const session = house.sockets.of(peer_id);
         if (!session || !house.directory.isOpen(peer_id)) return;
@@ -84,13 +88,14 @@ export function openPeers(house: Daemon): Peers {
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
     awaited: awaitedBy(house),
+    isReplaced: (peer_id, agent_pid) => house.restarts.isReplaced(peer_id, agent_pid),
   });
 }
 
 export function openCourier(house: Daemon, steps: Steps): Courier {
   return new Courier(house.ground, steps, {
     ladder: {
-      addressee: (peer_id) => house.peers.addressee(peer_id),
+      addressee: (peer_id) => house.directory.addressee(peer_id),
       rungs: (peer, parcel) => house.agents.rungs(peer, parcel),
     },
     connected: (peer_id) => house.sockets.of(peer_id) !== undefined,
@@ -303,8 +308,8 @@ export function openAgents(house: Daemon): Agents {
       turn: (peer_id, turn) => house.peers.turn(peer_id, turn),
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       ofSession: (session_id) => house.directory.ofSession(session_id),
-      addressees: () => house.peers.addressees(),
-      unseen: () => house.peers.unseen(),
+      addressees: () => house.directory.addressees(),
+      unseen: () => house.directory.unseen(),
       sighted: (peer_id, transport) => house.peers.sighted(peer_id, transport),
       observed: (peer, seen) => house.peers.observed(peer, seen),
     },

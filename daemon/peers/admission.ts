@@ -226,10 +226,8 @@ export class Admission {
  */
 function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Registration): boolean {
   if (!isLive(peer) || name === undefined || name === peer.name) return false;
-  const [base] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
-  if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base ?? ""))) {
-    return false;
-  }
+  const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
+  if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
   if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
   return !pane_id || pane_id !== peer.pane_id;
 }

@@ -222,6 +222,22 @@ export class Directory {
     return this.#reach.socket(peer_id);
   }
 
+  /** Offline, because nobody has seen them: agents without a process of their own. */
+  unseen(): Addressee[] {
+    return rows.unseen(this.#ground.db).map(placeOf);
+  }
+
+  /** Everyone that a rung could reach. */
+  addressees(): Addressee[] {
+    return rows.alive(this.#ground.db).flatMap((peer) => toAddressee(peer) ?? []);
+  }
+
+  /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
+  addressee(peer_id: string): Addressee | undefined {
+    const peer = rows.get(this.#ground.db, peer_id);
+    return peer && toAddressee(peer);
+  }
+
   /** A sign of life: written down by the next beat. */
   touch(peer_id: string): void {
     this.#touched.set(peer_id, this.#ground.clock.now());

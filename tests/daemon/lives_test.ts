@@ -148,7 +148,7 @@ Deno.test("a turn is as old as is told of it, so that what came a moment before 
   const at = w.clock.now() - 400;
   agents.sighting = { alive: true, turn_state: "awaiting_input", source: "session records", at };
   await w.beat(3);
-  const told = w.daemon.peers.addressees().find((peer) => peer.peer_id === peer_id);
+  const told = w.daemon.directory.addressees().find((peer) => peer.peer_id === peer_id);
   assert.deepEqual([told?.turn_state, told?.turn_at], ["awaiting_input", at]);
 });
 
