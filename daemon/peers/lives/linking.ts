@@ -94,17 +94,18 @@ export class Linking {
       ...{ ok: true, acted: false, peer_id, transport: directory.transport(peer_id) },
       ...{ healthy: false, would_do: null, reason: null, ...said },
     });
-    const back = ({ offline_reason: reason }: StoredPeer, why: string): Rehooked => {
+    const back = async ({ offline_reason: reason }: StoredPeer, why: string) => {
       const would_do = `take it back online: ${why}`;
       if (!apply) return answer({ would_do, reason });
       peers.sighted(peer_id, "rehook");
       wake(peer_id);
+      await this.#ground.db.durable(); // From then on its socket carries again.
       const transport = directory.transport(peer_id);
       return answer({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
     if (directory.connected(peer_id)) {
       const peer = this.#mustGet(peer_id);
-      return isLive(peer) ? answer({ healthy: true }) : back(peer, "its socket is open");
+      return isLive(peer) ? answer({ healthy: true }) : await back(peer, "its socket is open");
     }
     const { peer, pane } = await this.#paneOf(peer_id);
     if (!pane) throw new Problem("missing_pane", { peer_id });
@@ -113,7 +114,7 @@ export class Linking {
     const ready = probes.some(isReady);
     if (!ready) return answer({ ok: false, reason: reasonOf(probes) });
     if (isLive(peer)) return answer({ healthy: true });
-    return back(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
+    return await back(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
   }
 
   /**
