@@ -1,4 +1,4 @@
-/** What a registration proves itself to be: by a certificate, by a process, by what it leaves out. */
+/** What a registration proves itself to be: by a certificate, a process, or what it leaves out. */
 
 import assert from "node:assert/strict";
 import { HERE, type World, world } from "../world.ts";

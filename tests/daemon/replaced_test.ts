@@ -1,4 +1,4 @@
-/** While a restart replaces an execution: what the old one still says, and what is sent to nobody. */
+/** While a restart replaces an execution: what the old one says, and what is sent to nobody. */
 
 import assert from "node:assert/strict";
 import { enter, get, join, joinWithReceipts, notify, post, said } from "./cast.ts";

@@ -253,6 +253,9 @@ Deno.test("what the configuration does not name is not started", async () => {
   assert.deepEqual(await refused({ ...codex, source_pane: "%1; rm" }), [422, "invalid_request"]);
   terminals.broken = "no space for new pane";
   assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
+  terminals.broken = undefined;
+  terminals.installed = false;
+  assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
   assert.equal(terminals.launches.length, 0);
 });
 

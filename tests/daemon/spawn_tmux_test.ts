@@ -205,6 +205,36 @@ withTmux(
   },
 );
 
+withTmux("a program is looked for as it would be run", async (terminal) => {
+  await using at = house(terminal, {}, { PATH: "/nowhere" });
+  terminal.start("sleep 1000");
+  Deno.writeTextFileSync(`${terminal.dir}/tool`, "#!/bin/sh", { mode: 0o755 });
+  Deno.writeTextFileSync(`${terminal.dir}/text`, "no program");
+  Deno.mkdirSync(`${terminal.dir}/folder`);
+  Deno.symlinkSync("loop", `${terminal.dir}/loop`);
+  const PATH = `/none:${terminal.dir}/text:${terminal.dir}`;
+  // deno-fmt-ignore
+  const cases: [boolean, string[], Record<string, string>][] = [
+    [true,  ["sh", "-c", "true"],            {}       ],
+    [true,  [`${terminal.dir}/tool`],        {}       ],
+    [true,  ["./tool"],                      {}       ],
+    [true,  ["tool"],                        { PATH } ],
+    [true,  ["A=1", `PATH=${PATH}`, "tool"], {}       ],
+    [false, ["tool", `PATH=${PATH}`],        {}       ],
+    [false, ["sh"],                          { PATH } ],
+    [false, ["tool"],                        {}       ],
+    [false, ["text"],                        { PATH } ],
+    [false, ["folder"],                      { PATH } ],
+    [false, ["./loop"],                      {}       ],
+    [false, ["./text/tool"],                 {}       ],
+    [false, ["A=1"],                         {}       ],
+  ];
+  for (const [there, argv, env] of cases) {
+    const found = await at.panes.finds(terminal.socket, { cwd: terminal.dir, argv, env });
+    assert.equal(found, there, argv.join(" "));
+  }
+});
+
 withTmux("another program in the pane is not replaced", async (terminal) => {
   await using at = house(terminal);
   const pane_id = terminal.start("sleep 1000");
