@@ -33,7 +33,7 @@ import { peerRoutes } from "./peers/routes.ts";
 import { isLive } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
-import { spawnDoors } from "./spawn_wiring.ts";
+import { peerDoors, spawnDoors } from "./spawn_wiring.ts";
 import { CAPABILITIES } from "./uplink.ts";
 
 /** Whatever names its sender, and where to look for that name. */
@@ -51,7 +51,7 @@ export function routesOf(daemon: Daemon): Route[] {
   };
   const findId = (argument: string) => directory.find(argument).peer_id;
   const routes: Route[] = [
-    ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
+    ...peerRoutes(daemon.peers, directory, daemon.registry, peerDoors(daemon)),
     ...lifeRoutes(daemon.lives),
     ...shareRoutes(daemon.shares),
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),

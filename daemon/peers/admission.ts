@@ -32,6 +32,8 @@ export interface Entrance {
   readonly proven_peer_id?: string | undefined;
   /** What the certificate says that it came with: ours, and not expired. */
   readonly certificate?: Claims | undefined;
+  /** The circle that its pane's window is, which a newcomer is born in where it names none. */
+  readonly window_circle?: string | undefined;
   /** It has not said where it works: what is known of that stays. */
   readonly placeless?: boolean;
   /** Surfaces and bridges may bear the human's aliases. */
@@ -77,13 +79,13 @@ export class Admission {
   }
 
   /** A peer of the same name, place and kind that is offline and has no session of its own. */
-  #sleeping(registration: Registration, { placeless }: Entrance): StoredPeer | undefined {
+  #sleeping(registration: Registration, entrance: Entrance): StoredPeer | undefined {
     const { db } = this.#ground;
     const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
     if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
-    const circle = circleOf(registration);
+    const circle = circleOf(registration, entrance);
     return rows.sleeping(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && (placeless || peer.path === path) &&
+      peer.backend === backend && (entrance.placeless || peer.path === path) &&
       peer.runtime_session_id === null && peer.agent_pid === null
     );
   }
@@ -113,11 +115,11 @@ export class Admission {
     return found;
   }
 
-  born(registration: Registration): StoredPeer {
+  born(registration: Registration, entrance: Entrance): StoredPeer {
     const { db, ids, clock } = this.#ground;
     let peer_id = ids.next("peer");
     while (rows.address(db, peer_id)) peer_id = ids.next("peer");
-    const circle = circleOf(registration);
+    const circle = circleOf(registration, entrance);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
     return {
@@ -247,9 +249,10 @@ export function nameOf({ name, path, backend }: Registration): string {
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
-/** The circle given; else the tmux session's; else `default`. */
-export function circleOf({ circle, tmux_session }: Registration): string {
-  return circle ?? (tmux_session ? toName(tmux_session) || "default" : "default");
+/** The circle given; else the tmux window's, or the session's; else `default`. */
+function circleOf({ circle, tmux_session }: Registration, { window_circle }: Entrance): string {
+  return circle ?? window_circle ??
+    (tmux_session ? toName(tmux_session) || "default" : "default");
 }
 
 /** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */

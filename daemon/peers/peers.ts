@@ -80,7 +80,7 @@ export class Peers {
       if (before && this.#isReplaced(before, registration.agent_pid ?? null)) return before;
       const peer = before
         ? this.#admission.renewed(before, registration, entrance)
-        : this.#admission.born(registration);
+        : this.#admission.born(registration, entrance);
       if (peer.role === "human") this.#refuseSecondHuman(before?.peer_id);
       this.#takePane(peer);
       if (before) rows.update(db, peer);

@@ -9,22 +9,26 @@ import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { claimsOf } from "./certificate.ts";
 
-type Blocks = (peer_id: string) => Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
+export interface PeerDoors {
+  restartOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
+  /** The circle that a registration's window is, where windows are circles. */
+  windowOf(given: contracts.Registration): Promise<string | undefined>;
+}
 
 export function peerRoutes(
   peers: Peers,
   directory: Directory,
   registry: Registry,
-  restartOf: Blocks,
+  doors: PeerDoors,
 ): Route[] {
   const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
   return [
-    route(contracts.registerPeer, ({ body }) => register(peers, registry, body)),
+    route(contracts.registerPeer, ({ body }) => register({ peers, registry, doors }, body)),
     route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
-      const restart = await restartOf(peer_id);
+      const restart = await doors.restartOf(peer_id);
       return { ...directory.record(peer_id), restart };
     }),
     route(contracts.peerByPane, ({ params, query }) => {
@@ -73,12 +77,16 @@ export function peerRoutes(
 }
 
 /** A certificate names its peer, where the registration itself names none. */
-async function register(peers: Peers, registry: Registry, given: contracts.Registration) {
+async function register(
+  { peers, registry, doors }: { peers: Peers; registry: Registry; doors: PeerDoors },
+  given: contracts.Registration,
+) {
+  const window_circle = await doors.windowOf(given);
   const { birth_certificate: shown } = given;
   const certificate = shown ? await registry.check(shown) : undefined;
   const claimed = given.peer_id ?? certificate?.peer_id;
   const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
-  const peer = peers.register(claim, { certificate });
+  const peer = peers.register(claim, { certificate, window_circle });
   const { peer_id, name, circle, role, mesh_session_id } = peer;
   return {
     ...OK,

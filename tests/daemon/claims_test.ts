@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { HERE, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
 import { connect } from "./mcp_house.ts";
+import { SOCKET, spawningWorld } from "./spawning.ts";
 
 /** A session of a program in process 7. */
 async function session(w: World, more: Record<string, unknown> = {}) {
@@ -131,4 +132,20 @@ Deno.test("a hook version that is null is none", async () => {
   await using w = world();
   const { peer_id } = await enter(w, "ada", { metadata: { hook_version: null } });
   assert.equal((await get(w, `/peers/${peer_id}`)).source, "unknown");
+});
+
+Deno.test("where windows are circles a newcomer's is its pane's, if it names none itself [c1.circle]", async () => {
+  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = house;
+  const place = { pane_id: terminals.userPane().pane_id, tmux_socket: SOCKET };
+  const { peer_id, circle } = await enter(w, "ada", { ...place, tmux_session: "office" });
+  assert.equal(circle, "window-4");
+  terminals.panes.set(place.pane_id, { ...terminals.userPane(), ...place, window: 9 });
+  await enter(w, "ada", { peer_id, ...place });
+  assert.equal((await get(w, `/peers/${peer_id}`)).circle, "window-4", "once, for good");
+  assert.equal((await enter(w, "bob", { ...place, circle: "red" })).circle, "red");
+  assert.equal((await enter(w, "eve", { ...place, machine: "there" })).circle, "default");
+  assert.equal((await enter(w, "joe", { ...place, pane_id: "%77" })).circle, "default");
+  await join(w, "kim", place);
+  assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
