@@ -34,8 +34,8 @@ export function peerRoutes(
     route(contracts.peerByPane, ({ params, query }) => {
       return directory.record(directory.onPane(params.pane_id, query.tmux_socket).peer_id);
     }),
-    route(contracts.offlinePeer, ({ params, body }) => {
-      peers.offline(idOf(params), body);
+    route(contracts.offlinePeer, ({ params, query, body }) => {
+      peers.offline(idOf(params, query), body);
       return OK;
     }),
     route(contracts.unregisterPeer, ({ body }) => {
@@ -46,27 +46,27 @@ export function peerRoutes(
       peers.close(idOf(params, query));
       return OK;
     }),
-    route(contracts.touchPeer, ({ params }) => {
-      peers.touch(idOf(params));
+    route(contracts.touchPeer, ({ params, query }) => {
+      peers.touch(idOf(params, query));
       return OK;
     }),
-    route(contracts.describePeer, ({ params, body }) => {
-      const peer_id = idOf(params);
+    route(contracts.describePeer, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
       peers.describe(peer_id, body.description);
       return directory.record(peer_id);
     }),
-    route(contracts.renamePeer, ({ params, body }) => {
-      const peer_id = idOf(params);
+    route(contracts.renamePeer, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
       peers.rename(peer_id, body.name);
       return directory.record(peer_id);
     }),
-    route(contracts.provePeer, ({ params, body }) => {
-      const { peer_id } = directory.findLive(params.id);
+    route(contracts.provePeer, ({ params, query, body }) => {
+      const { peer_id } = directory.findLive(params.id, { circle: query.circle });
       peers.prove(peer_id, body);
       return directory.record(peer_id);
     }),
-    route(contracts.reportTurn, ({ params, body }) => {
-      peers.turn(idOf(params), body);
+    route(contracts.reportTurn, ({ params, query, body }) => {
+      peers.turn(idOf(params, query), body);
       return OK;
     }),
     route(contracts.reportChat, ({ body }) => {

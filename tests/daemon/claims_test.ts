@@ -149,3 +149,26 @@ Deno.test("where windows are circles a newcomer's is its pane's, if it names non
   await join(w, "kim", place);
   assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
+
+Deno.test("a name that two circles hold is told apart by the circle, at every route of a peer [c1.peer-argument]", async () => {
+  await using w = world();
+  const red = await enter(w, "ada", { circle: "red" });
+  const blue = await enter(w, "ada", { circle: "blue" });
+  for (
+    const [verb, body] of [
+      ["touch", {}],
+      ["description", { description: "Building" }],
+      ["provenance", { source: "hook" }],
+      ["turn", { turn_state: "idle" }],
+      ["offline", {}],
+      ["name", { name: "eve" }],
+    ] as const
+  ) {
+    assert.equal((await post(w, `/peers/ada/${verb}`, body)).error, "ambiguous_peer", verb);
+    const { error } = await post(w, `/peers/ada/${verb}?circle=blue`, body);
+    assert.equal(error, undefined, verb);
+    if (verb === "offline") await post(w, `/peers/${blue.peer_id}/touch`);
+  }
+  assert.equal((await get(w, `/peers/${blue.peer_id}`)).name, "eve");
+  assert.equal((await get(w, `/peers/${red.peer_id}`)).turn_state, null);
+});
