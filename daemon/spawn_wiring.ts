@@ -36,6 +36,7 @@ export function openSpawns(house: Daemon): Spawns {
       onPane: (pane_id, tmux_socket) => peerRows.byPane(db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
       refuseReserved,
+      place: (peer_id, asked) => house.peers.place(peer_id, asked),
     },
     reaches: (backend) => house.agents.knows(backend),
     ending: house.ending,

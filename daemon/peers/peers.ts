@@ -163,9 +163,14 @@ export class Peers {
 
   rename(peer_id: string, name: string): void {
     refuseReserved(name);
+    this.place(peer_id, { name });
+  }
+
+  /** Gives a peer what it was asked to be, and did not know of when it registered. */
+  place(peer_id: string, asked: Partial<Pick<StoredPeer, "name" | "circle" | "role">>): void {
     this.#update(peer_id, (peer) => {
-      const free = freeName(this.#ground.db, { name, circle: peer.circle, peer_id });
-      return { ...peer, name: free };
+      const placed = { ...peer, ...asked };
+      return { ...placed, name: freeName(this.#ground.db, placed) };
     });
   }
 
@@ -194,9 +199,7 @@ export class Peers {
     const { db } = this.#ground;
     db.transact(() => {
       const before = this.#mustGet(peer_id);
-      if (before.status !== "online" && before.status !== "busy") {
-        throw new Problem("unknown_peer", { peer: peer_id });
-      }
+      if (!isLive(before)) throw new Problem("unknown_peer", { peer: peer_id });
       const peer = { ...before, ...provenanceOf(provenance, before) };
       rows.update(db, peer);
       this.#sayUpdated(peer);

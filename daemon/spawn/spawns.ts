@@ -308,7 +308,10 @@ export class Spawns {
   #match(spawn: Spawn): void {
     const peer = this.#needs.peers.onPane(spawn.pane_id, spawn.tmux_socket);
     if (!peer || peer.backend !== spawn.backend) return;
-    if ((peer.last_seen ?? 0) >= spawn.created_at) this.#register(spawn, peer.peer_id);
+    if ((peer.last_seen ?? 0) < spawn.created_at) return;
+    const { circle, role, name } = spawn; // It was quicker than the record of its spawn.
+    this.#needs.peers.place(peer.peer_id, { circle, role, ...(name !== null && { name }) });
+    this.#register(spawn, peer.peer_id);
   }
 
   #arrived(peer_id: string): void {

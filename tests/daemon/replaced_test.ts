@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { enter, get, join, joinWithReceipts, notify, post, said } from "./cast.ts";
 import { agent, comeBack, type House } from "./restarting.ts";
 import { codex, generic, passing, SOCKET, spawningWorld } from "./spawning.ts";
-import { world } from "../world.ts";
+import { type World, world } from "../world.ts";
+
+/** What a restart looks at before lies on a real disk. */
+async function isToldToEnd(w: World): Promise<void> {
+  while ((await get(w, "/peers/api")).status !== "offline") await w.clock.advance(100);
+}
 
 /** An agent whose process was told to end, and takes its time. */
 async function stopping(house: House) {
@@ -12,7 +17,7 @@ async function stopping(house: House) {
   const { peer_id, pane_id, agent_pid } = await agent(house);
   terminals.deaf = ["SIGTERM", "SIGKILL"];
   const answer = post(w, "/peers/api/restart");
-  await w.clock.advance(500);
+  await isToldToEnd(w);
   const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
   return { peer_id, answer, old: { ...place, runtime_session_id: "s-1" } };
 }
@@ -61,7 +66,7 @@ Deno.test("an agent that does not end is here as before, and what waited reaches
   const proof = { peer_id, agent_pid, backend: "codex", path: undefined };
   const socket = await joinWithReceipts(w, "api", proof);
   const answer = post(w, "/peers/api/restart");
-  await w.clock.advance(500);
+  await isToldToEnd(w);
   assert.equal((await notify(w, "ada", "api")).delivery_state, "queued");
   const { failed } = await passing(w, answer);
   assert.deepEqual([failed.stage, failed.reason], ["stop", "did_not_stop"]);
