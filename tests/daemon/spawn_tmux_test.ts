@@ -190,7 +190,7 @@ withTmux(
     const { pane_id } = await post(w, "/spawn", { path, backend: "codex", name: "api" });
     const before = await until("the agent", () => at.agents[0]);
     const answer = await within(w, post(w, "/peers/api/restart", {}));
-    assert.equal(answer.outcome, "restarted", JSON.stringify(answer));
+    assert.equal(answer.outcome, "restarted", Deno.inspect([answer, w.logged]));
     const after = await until("the agent again", () => at.agents[1]);
     assert.deepEqual(after.args.slice(-2), ["resume", `s-${before.pid}`]);
     assert.equal(after.answer.peer_id, before.answer.peer_id);
@@ -198,7 +198,7 @@ withTmux(
     assert.ok(!isAlive(before.pid) && isAlive(after.pid));
     assert.equal(terminal.cli("show-options", "-p", "-t", pane_id, "-v", "remain-on-exit"), "");
     const fresh = await within(w, post(w, "/peers/api/restart", { fresh: true }));
-    assert.equal(fresh.outcome, "restarted", JSON.stringify(fresh));
+    assert.equal(fresh.outcome, "restarted", Deno.inspect([fresh, w.logged]));
     const third = await until("the agent a third time", () => at.agents[2]);
     assert.equal(third.answer.peer_id, before.answer.peer_id);
     assert.ok(!third.args.includes("resume"));
