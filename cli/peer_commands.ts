@@ -63,7 +63,7 @@ export const PEER_COMMANDS: readonly Command[] = [
     call: async ({ call }, words) => {
       const { peer_id } = await call(getPeer, named(words));
       const body = { name: words.text("fresh") };
-      return await call(renamePeer, { params: { id: peer_id }, body });
+      return await call(renamePeer, { params: { id: peer_id }, query: {}, body });
     },
     show: ({ peer_id, name }, { terminal }) =>
       print(terminal, ink("green", "renamed"), `: ${name}  `, ink("dim", peer_id)),

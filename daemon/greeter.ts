@@ -6,7 +6,9 @@ import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";
 import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
+import type { Claims } from "./peers/certificate.ts";
 import { ALIASES, Backend, type Registration } from "./peers/contract.ts";
+import { windowOf } from "./spawn_wiring.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
 
@@ -23,14 +25,17 @@ export async function greet(
 ): Promise<Identity & { mesh_session_id: string | null }> {
   const checked = Greeting.safeParse(connect);
   if (!checked.success) throw invalidRequest(checked.error);
-  const certified = await certifiedAs(daemon, connect);
+  const certificate = await certificateOf(daemon, connect);
   const guest = toGuest(daemon, connect, checked.data);
-  const proven_peer_id = certified ?? (connect.peer_id ? undefined : guest.peer_id);
+  const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
   const registration = await placed(daemon, connect, toRegistration(connect, guest));
-  const peer = daemon.peers.register(
-    proven_peer_id ? { ...registration, peer_id: proven_peer_id } : registration,
-    { proven_peer_id, reserved_names: guest.kind !== "peer" },
-  );
+  const window_circle = await windowOf(daemon, registration);
+  const peer_id = certificate?.peer_id ?? proven_peer_id;
+  const claim = { ...registration, ...(peer_id && { peer_id }) };
+  const peer = daemon.peers.register(claim, {
+    ...{ certificate, proven_peer_id, window_circle, reserved_names: guest.kind !== "peer" },
+    placeless: connect.path === undefined,
+  });
   const { display_name, kind } = guest;
   return {
     peer_id: peer.peer_id,
@@ -53,32 +58,26 @@ export function isPlugin(connect: Connect): boolean {
     (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
 }
 
-/**
- * A plugin knows its pane, and not the name of the session that this is in. It names no agent: a
- * newcomer gets the usual name, and one that is known keeps what it may have been called since.
- */
+/** A plugin knows its pane, and not the name of the session that this is in. */
 async function placed(
   { outside }: Daemon,
   connect: Connect,
   registration: Registration,
 ): Promise<Registration> {
-  if (!isPlugin(connect)) return registration;
   const { circle, pane_id, tmux_socket } = connect;
-  const tmux_session = pane_id && tmux_socket && !circle
-    ? await outside.sessionOf(tmux_socket, pane_id)
-    : undefined;
-  const { name: _, ...nameless } = registration;
-  return { ...nameless, ...(tmux_session && { tmux_session }) };
+  if (!isPlugin(connect) || circle || !pane_id || !tmux_socket) return registration;
+  const tmux_session = await outside.sessionOf(tmux_socket, pane_id);
+  return { ...registration, ...(tmux_session && { tmux_session }) };
 }
 
-/** The peer that a certificate names. */
-async function certifiedAs(daemon: Daemon, connect: Connect): Promise<string | undefined> {
+/** What its certificate says, which must name the peer that it claims to be. */
+async function certificateOf(daemon: Daemon, connect: Connect): Promise<Claims | undefined> {
   if (!connect.birth_certificate) return undefined;
-  const { peer_id } = await daemon.registry.check(connect.birth_certificate);
-  if (connect.peer_id && connect.peer_id !== peer_id) {
+  const claims = await daemon.registry.check(connect.birth_certificate);
+  if (connect.peer_id && connect.peer_id !== claims.peer_id) {
     throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
   }
-  return peer_id;
+  return claims;
 }
 
 /**
@@ -103,14 +102,17 @@ function toGuest(
   return { ...greeting, kind: role === "human" ? "human" : "peer", peer_id: undefined };
 }
 
-/** Surfaces and bridges are services of the house, and not listed. */
+/**
+ * Surfaces and bridges are services of the house, and not listed. A plugin names no agent: a
+ * newcomer gets the usual name, and one that is known keeps what it may have been called since.
+ */
 function toRegistration(connect: Connect, { display_name, backend, kind }: Guest): Registration {
   const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
   const { runtime_session_id, pane_id, tmux_socket } = connect;
   const service = kind === "surface" || kind === "bridge";
   const role = service ? "service" : connect.role;
   return {
-    name: display_name,
+    ...(!isPlugin(connect) && { name: display_name }),
     backend,
     path,
     ...(role && { role }),

@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import type { Log } from "kit/log.ts";
+import { isThere, pathIn } from "./executables.ts";
 import { isAlive, isDescendant } from "./processes.ts";
 import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
 
@@ -55,6 +56,8 @@ export interface Terminals {
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
   respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened>;
+  /** Whether the program that would be run is there, as far as can be seen from here. */
+  finds(socket: string, launch: Launch): Promise<boolean>;
   /** Whether a process runs in a pane, or below what runs there. */
   isWithin(pid: number, pane_pid: number): boolean;
   /** Whether something runs in a pane that is neither this process, above it nor below it. */
@@ -199,6 +202,15 @@ export class Panes implements Terminals {
     if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
     const pane = await this.look(socket, pane_id);
     return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
+  }
+
+  /** It runs with its own search path, else with the server's, which need not be ours. */
+  async finds(socket: string, launch: Launch): Promise<boolean> {
+    const own = pathIn(launch.argv) ?? launch.env["PATH"];
+    if (own !== undefined) return await isThere(launch, [own]);
+    const shown = await this.#options.tmuxes.at(socket).look(["show-environment", "-g", "PATH"]);
+    const [line = ""] = shown.ok ? shown.lines : [];
+    return await isThere(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
 
   isWithin(pid: number, pane_pid: number): boolean {

@@ -30,9 +30,10 @@ import { migrations } from "./migrations.ts";
 import { lifeRoutes } from "./peers/lives/routes.ts";
 import { shareRoutes } from "./peers/shares/routes.ts";
 import { peerRoutes } from "./peers/routes.ts";
+import { isLive } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
 import { spawnRoutes } from "./spawn/routes.ts";
-import { spawnDoors } from "./spawn_wiring.ts";
+import { peerDoors, spawnDoors } from "./spawn_wiring.ts";
 import { CAPABILITIES } from "./uplink.ts";
 
 /** Whatever names its sender, and where to look for that name. */
@@ -50,7 +51,7 @@ export function routesOf(daemon: Daemon): Route[] {
   };
   const findId = (argument: string) => directory.find(argument).peer_id;
   const routes: Route[] = [
-    ...peerRoutes(daemon.peers, directory, daemon.registry, (id) => daemon.restarts.block(id)),
+    ...peerRoutes(daemon.peers, directory, daemon.registry, peerDoors(daemon)),
     ...lifeRoutes(daemon.lives),
     ...shareRoutes(daemon.shares),
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
@@ -141,6 +142,7 @@ function attach(daemon: Daemon, session: Session): void {
       return ground.db.afterCommit(() => session.end("peer_retired"));
     }
     peers.sighted(peer_id, "websocket");
+    session.held = !isLive(directory.resolve(peer_id)); // Its execution is being replaced.
     if (!directory.resolve(peer_id).addressable) {
       delivery.dropQueue(peer_id, "peer_not_addressable");
     }
@@ -175,9 +177,10 @@ const VERBS = {
  */
 async function doVerb(
   daemon: Daemon,
-  { peer_id, identity: { surface } }: Session,
+  { peer_id, held, identity: { surface } }: Session,
   { type, request_id: _, idempotency_key, traceparent, ...fields }: Verb,
 ): Promise<Record<string, unknown>> {
+  if (held && daemon.directory.isOpen(peer_id)) daemon.peers.sighted(peer_id, "websocket");
   // What a surface answers, the human has answered on it.
   const for_human = surface && (surface.bridge || type === "answer");
   const human = for_human ? daemon.directory.human()?.peer_id : undefined;

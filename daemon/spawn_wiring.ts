@@ -5,6 +5,8 @@ import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
 import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
+import type { Registration } from "./peers/contract.ts";
+import type { PeerDoors } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
 import type { SpawnSettings } from "./spawn/commands.ts";
 import type { Subject } from "./spawn/restarts/preflight.ts";
@@ -34,6 +36,7 @@ export function openSpawns(house: Daemon): Spawns {
       onPane: (pane_id, tmux_socket) => peerRows.byPane(db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
       refuseReserved,
+      place: (peer_id, asked) => house.peers.place(peer_id, asked),
     },
     reaches: (backend) => house.agents.knows(backend),
     ending: house.ending,
@@ -100,6 +103,19 @@ export function awaitedBy(house: Daemon): Awaited {
   };
 }
 
+/**
+ * The circle that a registration's window is, where windows are circles (contract 1). A session
+ * that bounds a circle is the registration's own to name.
+ */
+export async function windowOf(
+  { outside, spawns }: Daemon,
+  { machine, circle, pane_id, tmux_socket }: Registration,
+): Promise<string | undefined> {
+  const here = machine === undefined || machine === outside.machine;
+  if (!here || circle !== undefined || !pane_id || !tmux_socket) return undefined;
+  return await spawns.circleOf(tmux_socket, pane_id);
+}
+
 function subjectOf(house: Daemon, peer_id: string): Subject | undefined {
   const peer = peerRows.get(house.ground.db, peer_id);
   if (!peer || peer.closed) return undefined;
@@ -110,6 +126,13 @@ function subjectOf(house: Daemon, peer_id: string): Subject | undefined {
     ...{ runtime_session_id, turn_state, metadata },
   };
   return { ...addressee, name, role, status, circle, path, machine };
+}
+
+export function peerDoors(daemon: Daemon): PeerDoors {
+  return {
+    restartOf: (peer_id) => daemon.restarts.block(peer_id),
+    windowOf: (given) => windowOf(daemon, given),
+  };
 }
 
 export function spawnDoors(

@@ -26,6 +26,7 @@ import { Surfaces } from "./inbox/surfaces.ts";
 import type { CallSigns } from "./agents/contract.ts";
 import { identifyByHeaders } from "./mcp/identify.ts";
 import type { Mcp } from "./mcp/mcp.ts";
+import { refuseMoved } from "./peers/certificate.ts";
 import { Peer } from "./peers/contract.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
@@ -44,8 +45,8 @@ export function openDirectory(house: Daemon): Directory {
   };
   return new Directory(house.ground, options, {
     transport: (peer_id) => {
-      if (house.sockets.of(peer_id)) return "websocket";
-      const addressee = house.peers.addressee(peer_id);
+      if (house.sockets.carries(peer_id)) return "websocket";
+      const addressee = house.directory.addressee(peer_id);
       return addressee ? house.agents.transport(addressee) : "none";
     },
     socket: (peer_id) => house.sockets.of(peer_id) !== undefined,
@@ -73,7 +74,11 @@ export function openPeers(house: Daemon): Peers {
         house.jobs.prompted(peer_id, firesIn(prompt));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
-      changed: (peer_id) => house.courier.wake(peer_id),
+      changed: (peer_id) => {
+        house.sockets.release(peer_id);
+        house.courier.wake(peer_id);
+      },
+      lost: (peer_id) => house.sockets.hold(peer_id),
       updated: (peer_id) => {
         const session = house.sockets.of(peer_id);
         if (!session || !house.directory.isOpen(peer_id)) return;
@@ -83,13 +88,14 @@ export function openPeers(house: Daemon): Peers {
       sever: (peer_id, why) => house.sockets.of(peer_id)?.end(why),
     },
     awaited: awaitedBy(house),
+    isReplaced: (peer_id, agent_pid) => house.restarts.isReplaced(peer_id, agent_pid),
   });
 }
 
 export function openCourier(house: Daemon, steps: Steps): Courier {
   return new Courier(house.ground, steps, {
     ladder: {
-      addressee: (peer_id) => house.peers.addressee(peer_id),
+      addressee: (peer_id) => house.directory.addressee(peer_id),
       rungs: (peer, parcel) => house.agents.rungs(peer, parcel),
     },
     connected: (peer_id) => house.sockets.of(peer_id) !== undefined,
@@ -302,8 +308,8 @@ export function openAgents(house: Daemon): Agents {
       turn: (peer_id, turn) => house.peers.turn(peer_id, turn),
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       ofSession: (session_id) => house.directory.ofSession(session_id),
-      addressees: () => house.peers.addressees(),
-      unseen: () => house.peers.unseen(),
+      addressees: () => house.directory.addressees(),
+      unseen: () => house.directory.unseen(),
       sighted: (peer_id, transport) => house.peers.sighted(peer_id, transport),
       observed: (peer, seen) => house.peers.observed(peer, seen),
     },
@@ -339,7 +345,10 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),
       peerOfCertificate: async (peer_id, certificate) => {
         const claims = await house.registry.check(certificate);
-        return claims.peer_id === peer_id ? house.directory.find(peer_id) : undefined;
+        const peer = peerRows.get(house.ground.db, peer_id);
+        if (claims.peer_id !== peer_id || !peer || peer.status === "retired") return undefined;
+        refuseMoved(claims, peer);
+        return house.directory.find(peer_id);
       },
     }),
   });

@@ -27,7 +27,7 @@ export function openLives(house: Daemon): Lives {
       probe,
       wake: (peer_id) => house.courier.wake(peer_id),
     }),
-    ending: new Ending(ground, { peers, processes, machine, pid }),
+    ending: new Ending(ground, { peers, processes, sights, machine, pid }),
     doctor: new Doctor(ground, {
       ...around,
       probe,

@@ -100,7 +100,7 @@ export const PROBLEMS = {
   unknown_profile:      refusal(422, `No profile "{profile}" for {backend}`, "see spawn.profiles, or mesh spawn --help", { profile: z.string(), backend: z.string() }),
   path_not_allowed:     refusal(403, `Nothing may be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: z.string(), reason: z.string() }),
   source_pane_required: refusal(422, "A circle is a window, and no pane says which one to split", "name one in source_pane; mesh spawn takes the one it runs in"),
-  spawn_failed:         refusal(502, "tmux did not start it: {reason}", "", { reason: z.string() }),
+  spawn_failed:         refusal(502, "It was not started: {reason}", "", { reason: z.string() }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
   // Jobs.

@@ -105,6 +105,7 @@ const noTerminals: Terminals = {
   find: () => Promise.resolve(undefined),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
+  finds: () => Promise.resolve(false),
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
   signal: () => false,

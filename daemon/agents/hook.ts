@@ -51,9 +51,15 @@ async function handOn([agent, event]: readonly string[], env: Env): Promise<stri
   const body = payloadOf({ agent, event }, input);
   const daemon = daemonNotice(env);
   if (daemon === undefined) return undefined;
-  const held_ms = HELD_EVENTS.includes(event) ? daemon.held_ms : 0;
+  const held_ms = HELD_EVENTS.includes(event ?? namedIn(body)) ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
   return await within(held_ms + left_ms, ask(new URL(daemon.url), { agent, body, env }));
+}
+
+/** The event that a payload names, where the command line names none. */
+function namedIn(body: Uint8Array): string | undefined {
+  const { hook_event_name } = JSON.parse(new TextDecoder().decode(body)) ?? {};
+  return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
 /**

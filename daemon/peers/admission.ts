@@ -11,6 +11,8 @@ import {
   type Registration,
   type Role,
 } from "./contract.ts";
+import { type Claims, refuseMoved, refuseOther } from "./certificate.ts";
+import { isLive } from "./directory.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -26,8 +28,14 @@ export interface Processes {
 
 /** How a registration came in: what it has proved, and which names it may take. */
 export interface Entrance {
-  /** The peer that a certificate or the agent's own process proved it to be. */
+  /** The peer that the daemon's own knowledge proved it to be. */
   readonly proven_peer_id?: string | undefined;
+  /** What the certificate says that it came with: ours, and not expired. */
+  readonly certificate?: Claims | undefined;
+  /** The circle that its pane's window is, which a newcomer is born in where it names none. */
+  readonly window_circle?: string | undefined;
+  /** It has not said where it works: what is known of that stays. */
+  readonly placeless?: boolean;
   /** Surfaces and bridges may bear the human's aliases. */
   readonly reserved_names?: boolean;
 }
@@ -62,21 +70,23 @@ export class Admission {
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
     if (peer_id) return this.#claim(peer_id, registration, entrance);
     const started = agent_pid && this.#startOf(registration);
-    const process = started ? rows.byProcess(db, agent_pid, started) : [];
+    const process = started
+      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isBeside(peer, registration))
+      : [];
     const session = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
     const found = [...process, ...session].find((peer) => peer.backend === backend);
-    return found ?? this.#sleeping(registration);
+    return found ?? this.#sleeping(registration, entrance);
   }
 
   /** A peer of the same name, place and kind that is offline and has no session of its own. */
-  #sleeping(registration: Registration): StoredPeer | undefined {
+  #sleeping(registration: Registration, entrance: Entrance): StoredPeer | undefined {
     const { db } = this.#ground;
     const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
     if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
-    const circle = circleOf(registration);
+    const circle = circleOf(registration, entrance);
     return rows.sleeping(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && peer.path === path && peer.runtime_session_id === null &&
-      peer.agent_pid === null
+      peer.backend === backend && (entrance.placeless || peer.path === path) &&
+      peer.runtime_session_id === null && peer.agent_pid === null
     );
   }
 
@@ -89,6 +99,12 @@ export class Admission {
       if (agent_pid && this.#startOf(registration)) return found;
       throw new Problem("peer_retired", { peer_id });
     }
+    if (entrance.certificate) {
+      const { path, ...said } = registration;
+      refuseOther(entrance.certificate, { ...said, ...(!entrance.placeless && { path }) });
+      refuseMoved(entrance.certificate, found);
+      return found;
+    }
     const sameProcess = agent_pid !== undefined && agent_pid === found.agent_pid;
     if (entrance.proven_peer_id === peer_id || sameProcess) return found;
     const agrees = backend === found.backend && (!name || name === found.name) &&
@@ -99,11 +115,11 @@ export class Admission {
     return found;
   }
 
-  born(registration: Registration): StoredPeer {
+  born(registration: Registration, entrance: Entrance): StoredPeer {
     const { db, ids, clock } = this.#ground;
     let peer_id = ids.next("peer");
     while (rows.address(db, peer_id)) peer_id = ids.next("peer");
-    const circle = circleOf(registration);
+    const circle = circleOf(registration, entrance);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
     return {
@@ -134,7 +150,9 @@ export class Admission {
   }
 
   /** What is given replaces what was known; what is not given stays. */
-  renewed(before: StoredPeer, registration: Registration): StoredPeer {
+  renewed(before: StoredPeer, given_now: Registration, entrance: Entrance): StoredPeer {
+    const path = entrance.placeless && before.path || given_now.path;
+    const registration = { ...given_now, path };
     const { db, ids, clock } = this.#ground;
     const circle = registration.circle ?? before.circle;
     const name = registration.name ?? before.name;
@@ -204,6 +222,18 @@ export class Admission {
   }
 }
 
+/**
+ * Whether a registration is another peer of a process that already is one: a program may speak for
+ * several, each under a name of its own. An agent's hooks name none.
+ */
+function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Registration): boolean {
+  if (!isLive(peer) || name === undefined || name === peer.name) return false;
+  const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
+  if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
+  if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
+  return !pane_id || pane_id !== peer.pane_id;
+}
+
 const NAME_LENGTH_MAX = 64;
 const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
 
@@ -219,9 +249,10 @@ export function nameOf({ name, path, backend }: Registration): string {
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
-/** The circle given; else the tmux session's; else `default`. */
-export function circleOf({ circle, tmux_session }: Registration): string {
-  return circle ?? (tmux_session ? toName(tmux_session) || "default" : "default");
+/** The circle given; else the tmux window's, or the session's; else `default`. */
+function circleOf({ circle, tmux_session }: Registration, { window_circle }: Entrance): string {
+  return circle ?? window_circle ??
+    (tmux_session ? toName(tmux_session) || "default" : "default");
 }
 
 /** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
@@ -266,5 +297,5 @@ function inferSource(source: Peer["source"], metadata: Peer["metadata"]): Peer["
   if (source !== "unknown") return source;
   const { transport, hook_version } = metadata;
   if (typeof transport === "string" && /app.?server/i.test(transport)) return "backend-app-server";
-  return hook_version === undefined ? "unknown" : "hook";
+  return (hook_version ?? null) === null ? "unknown" : "hook";
 }

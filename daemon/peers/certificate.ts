@@ -85,3 +85,29 @@ export class Registry {
 export function claimsOf(peer: Claims): Claims {
   return Claims.parse(peer);
 }
+
+/** What a bearer says of itself; where it says nothing, nothing is compared. */
+export type Shown = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
+
+const SAID = ["peer_id", "backend", "path", "pane_id", "agent_pid", "runtime_session_id"] as const;
+
+/** What the bearer says of itself must be what the certificate says. */
+export function refuseOther(claims: Claims, shown: Shown): void {
+  const differs = SAID.find((fact) =>
+    claims[fact] !== null && shown[fact] !== undefined && claims[fact] !== shown[fact]
+  );
+  if (differs) throw new Problem("certificate_mismatch", { reason: `it names another ${differs}` });
+}
+
+/** All that a certificate is bound to. */
+const BOUND = [
+  ...["backend", "path", "runtime_session_id", "pane_id", "agent_pid", "agent_started"] as const,
+];
+
+/** What it says must still be what is on the record. */
+export function refuseMoved(claims: Claims, peer: Claims): void {
+  const moved = BOUND.find((fact) => claims[fact] !== null && claims[fact] !== peer[fact]);
+  if (moved) {
+    throw new Problem("certificate_mismatch", { reason: `the peer's ${moved} is another` });
+  }
+}

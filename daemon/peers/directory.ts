@@ -160,11 +160,14 @@ export class Directory {
     return address;
   }
 
-  /** The peer that runs in this process, or in one above it. */
+  /** The peer that runs in this process, or in one above it; none where several do. */
   ofProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
     for (const { pid, started } of pids) {
-      const [found] = rows.byProcess(this.#ground.db, pid, started);
-      if (found) return rows.address(this.#ground.db, found.peer_id);
+      const known = rows.byProcess(this.#ground.db, pid, started);
+      if (known.length === 0) continue;
+      const live = known.filter(isLive);
+      const [found, ...more] = live.length > 0 ? live : known;
+      return found && more.length === 0 ? rows.address(this.#ground.db, found.peer_id) : undefined;
     }
     return undefined;
   }
@@ -217,6 +220,23 @@ export class Directory {
   /** Whether it has a live socket. */
   connected(peer_id: string): boolean {
     return this.#reach.socket(peer_id);
+  }
+
+  /** Offline, because nobody has seen them: agents without a process of their own. */
+  unseen(): Addressee[] {
+    return rows.unseen(this.#ground.db);
+  }
+
+  /** Everyone that a rung could reach. */
+  addressees(): Addressee[] {
+    return rows.addressees(this.#ground.db);
+  }
+
+  /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
+  addressee(peer_id: string): Addressee | undefined {
+    const peer = rows.get(this.#ground.db, peer_id);
+    const is_reached = peer && isLive(peer) && !peer.closed && peer.addressable;
+    return is_reached ? placeOf(peer) : undefined;
   }
 
   /** A sign of life: written down by the next beat. */
@@ -311,11 +331,6 @@ export class Directory {
 /** Whether a peer is here: online or busy, and not dropped. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
-}
-
-/** Where a peer is, for the rungs; undefined when it is none that messages may be carried to. */
-export function toAddressee(peer: StoredPeer): Addressee | undefined {
-  return isLive(peer) && !peer.closed && peer.addressable ? placeOf(peer) : undefined;
 }
 
 /** Where a peer is, or was. */

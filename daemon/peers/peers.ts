@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee, Sighting } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
-import { type Directory, isLive, toAddressee } from "./directory.ts";
+import { type Directory, isLive } from "./directory.ts";
 import type { RoleChange } from "./lives/contract.ts";
 import type { Replaced } from "./lives/replaced.ts";
 import { Watch } from "./lives/watch.ts";
@@ -33,6 +33,8 @@ export interface Reactions {
   answered(peer_id: string, last_message: string): void;
   /** Something changed that may let waiting messages through. */
   changed(peer_id: string): void;
+  /** It has gone offline: nothing goes through until it is heard of again. */
+  lost(peer_id: string): void;
   /** Its record has changed, which it may want to know. */
   updated(peer_id: string): void;
   sever(peer_id: string, why: "peer_retired" | "going_away"): void;
@@ -46,6 +48,8 @@ export interface PeersNeeds {
   /** The name of this machine. */
   readonly machine: string;
   readonly awaited: Awaited;
+  /** Whether this process speaks for an execution that a restart is replacing just now. */
+  isReplaced(peer_id: string, agent_pid: number | null): boolean;
 }
 
 export class Peers {
@@ -73,9 +77,10 @@ export class Peers {
     if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);
+      if (before && this.#isReplaced(before, registration.agent_pid ?? null)) return before;
       const peer = before
-        ? this.#admission.renewed(before, registration)
-        : this.#admission.born(registration);
+        ? this.#admission.renewed(before, registration, entrance)
+        : this.#admission.born(registration, entrance);
       if (peer.role === "human") this.#refuseSecondHuman(before?.peer_id);
       this.#takePane(peer);
       if (before) rows.update(db, peer);
@@ -94,12 +99,15 @@ export class Peers {
 
   /** Evidence that a peer is here: a socket, its process, a touch. */
   sighted(peer_id: string, transport: string): void {
+    const known = this.#mustGet(peer_id);
+    if (this.#isReplaced(known, known.agent_pid)) return;
     this.#change(peer_id, "sighted", (before, peer) => {
       this.#needs.directory.touch(peer_id);
       const seen = { ...peer, status_by: transport, status_at: this.#ground.clock.now() };
       if (before.status !== "offline") return seen;
       const name = freeName(this.#ground.db, { name: peer.name, circle: peer.circle, peer_id });
       this.#ground.events.append("peer_online", { peer_id, name, transport });
+      this.#ground.db.afterCommit(() => this.#needs.reactions.changed(peer_id));
       return { ...seen, name, offline_reason: null };
     });
   }
@@ -116,6 +124,7 @@ export class Peers {
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
       if (before.status !== "offline") this.#sayOffline(peer, cause);
+      this.#ground.db.afterCommit(() => this.#needs.reactions.lost(peer_id));
       return this.#gone(peer, cause);
     });
   }
@@ -154,9 +163,14 @@ export class Peers {
 
   rename(peer_id: string, name: string): void {
     refuseReserved(name);
+    this.place(peer_id, { name });
+  }
+
+  /** Gives a peer what it was asked to be, and did not know of when it registered. */
+  place(peer_id: string, asked: Partial<Pick<StoredPeer, "name" | "circle" | "role">>): void {
     this.#update(peer_id, (peer) => {
-      const free = freeName(this.#ground.db, { name, circle: peer.circle, peer_id });
-      return { ...peer, name: free };
+      const placed = { ...peer, ...asked };
+      return { ...placed, name: freeName(this.#ground.db, placed) };
     });
   }
 
@@ -185,9 +199,7 @@ export class Peers {
     const { db } = this.#ground;
     db.transact(() => {
       const before = this.#mustGet(peer_id);
-      if (before.status !== "online" && before.status !== "busy") {
-        throw new Problem("unknown_peer", { peer: peer_id });
-      }
+      if (!isLive(before)) throw new Problem("unknown_peer", { peer: peer_id });
       const peer = { ...before, ...provenanceOf(provenance, before) };
       rows.update(db, peer);
       this.#sayUpdated(peer);
@@ -204,7 +216,8 @@ export class Peers {
       const busy = status ? status === "busy" : turn_state === "working";
       const on: PeerEvent = busy ? "turn_started" : "turn_ended";
       if (this.#mustGet(peer_id).status === "offline") this.sighted(peer_id, by);
-      if (status || turn_state || model) {
+      const here = this.#mustGet(peer_id).status !== "offline"; // Not where it is being replaced.
+      if (here && (status || turn_state || model)) {
         this.#change(peer_id, status || turn_state ? on : "sighted", (_, peer) => ({
           ...peer,
           turn_state: turn_state ?? peer.turn_state,
@@ -260,22 +273,6 @@ export class Peers {
     });
   }
 
-  /** Offline, because nobody has seen them: agents without a process of their own. */
-  unseen(): Addressee[] {
-    return rows.unseen(this.#ground.db);
-  }
-
-  /** Everyone that a rung could reach. */
-  addressees(): Addressee[] {
-    return rows.addressees(this.#ground.db);
-  }
-
-  /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
-  addressee(peer_id: string): Addressee | undefined {
-    const peer = rows.get(this.#ground.db, peer_id);
-    return peer && toAddressee(peer);
-  }
-
   /** After a start: nobody is believed to be here without evidence. */
   wakeUp(): void {
     this.#watch.wakeUp();
@@ -305,6 +302,11 @@ export class Peers {
     const { db, events } = this.#ground;
     db.transact(() => events.append("peer_restart_offline_ignored", { restart_id, peer_id }));
     return true;
+  }
+
+  /** What such a process says of being here is not believed. */
+  #isReplaced({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
+    return status === "offline" && this.#needs.isReplaced(peer_id, agent_pid);
   }
 
   #refuseSecondHuman(peer_id: string | undefined): void {

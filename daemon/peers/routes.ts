@@ -9,29 +9,33 @@ import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { claimsOf } from "./certificate.ts";
 
-type Blocks = (peer_id: string) => Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
+export interface PeerDoors {
+  restartOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
+  /** The circle that a registration's window is, where windows are circles. */
+  windowOf(given: contracts.Registration): Promise<string | undefined>;
+}
 
 export function peerRoutes(
   peers: Peers,
   directory: Directory,
   registry: Registry,
-  restartOf: Blocks,
+  doors: PeerDoors,
 ): Route[] {
   const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
   return [
-    route(contracts.registerPeer, ({ body }) => register(peers, registry, body)),
+    route(contracts.registerPeer, ({ body }) => register({ peers, registry, doors }, body)),
     route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
-      const restart = await restartOf(peer_id);
+      const restart = await doors.restartOf(peer_id);
       return { ...directory.record(peer_id), restart };
     }),
     route(contracts.peerByPane, ({ params, query }) => {
       return directory.record(directory.onPane(params.pane_id, query.tmux_socket).peer_id);
     }),
-    route(contracts.offlinePeer, ({ params, body }) => {
-      peers.offline(idOf(params), body);
+    route(contracts.offlinePeer, ({ params, query, body }) => {
+      peers.offline(idOf(params, query), body);
       return OK;
     }),
     route(contracts.unregisterPeer, ({ body }) => {
@@ -42,27 +46,27 @@ export function peerRoutes(
       peers.close(idOf(params, query));
       return OK;
     }),
-    route(contracts.touchPeer, ({ params }) => {
-      peers.touch(idOf(params));
+    route(contracts.touchPeer, ({ params, query }) => {
+      peers.touch(idOf(params, query));
       return OK;
     }),
-    route(contracts.describePeer, ({ params, body }) => {
-      const peer_id = idOf(params);
+    route(contracts.describePeer, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
       peers.describe(peer_id, body.description);
       return directory.record(peer_id);
     }),
-    route(contracts.renamePeer, ({ params, body }) => {
-      const peer_id = idOf(params);
+    route(contracts.renamePeer, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
       peers.rename(peer_id, body.name);
       return directory.record(peer_id);
     }),
-    route(contracts.provePeer, ({ params, body }) => {
-      const { peer_id } = directory.findLive(params.id);
+    route(contracts.provePeer, ({ params, query, body }) => {
+      const { peer_id } = directory.findLive(params.id, { circle: query.circle });
       peers.prove(peer_id, body);
       return directory.record(peer_id);
     }),
-    route(contracts.reportTurn, ({ params, body }) => {
-      peers.turn(idOf(params), body);
+    route(contracts.reportTurn, ({ params, query, body }) => {
+      peers.turn(idOf(params, query), body);
       return OK;
     }),
     route(contracts.reportChat, ({ body }) => {
@@ -73,12 +77,16 @@ export function peerRoutes(
 }
 
 /** A certificate names its peer, where the registration itself names none. */
-async function register(peers: Peers, registry: Registry, given: contracts.Registration) {
+async function register(
+  { peers, registry, doors }: { peers: Peers; registry: Registry; doors: PeerDoors },
+  given: contracts.Registration,
+) {
+  const window_circle = await doors.windowOf(given);
   const { birth_certificate: shown } = given;
-  const proven_peer_id = shown ? (await registry.check(shown)).peer_id : undefined;
-  const claimed = given.peer_id ?? proven_peer_id;
+  const certificate = shown ? await registry.check(shown) : undefined;
+  const claimed = given.peer_id ?? certificate?.peer_id;
   const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
-  const peer = peers.register(claim, { proven_peer_id });
+  const peer = peers.register(claim, { certificate, window_circle });
   const { peer_id, name, circle, role, mesh_session_id } = peer;
   return {
     ...OK,

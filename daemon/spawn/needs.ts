@@ -1,7 +1,7 @@
 /** What the spawn desk needs of the house, and what it holds between starting and writing down. */
 
 import type { PaneSeen, Terminals } from "../panes.ts";
-import type { Backend } from "../peers/contract.ts";
+import type { Backend, Role } from "../peers/contract.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnAsked } from "./contract.ts";
 
@@ -29,6 +29,8 @@ export interface SpawnNeeds {
     /** What a peer is called that gives itself no name. */
     nameOf(path: string, backend: Backend): string;
     refuseReserved(name: string): void;
+    /** Gives a peer what was asked for it. */
+    place(peer_id: string, asked: { name?: string; circle: string; role: Role }): void;
   };
   /** Whether anything of ours could carry a message to such an agent's pane. */
   reaches(backend: Backend): boolean;

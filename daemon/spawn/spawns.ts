@@ -42,14 +42,10 @@ export class Spawns {
   }
 
   async config() {
-    const { commands, profiles, allowed_paths, circle_boundary } = this.#needs.settings;
-    return {
-      enabled: await this.enabled(),
-      commands,
-      profiles: withoutValues(profiles),
-      allowed_paths: [...allowed_paths],
-      circle_boundary,
-    };
+    const { commands, profiles, circle_boundary } = this.#needs.settings;
+    const allowed_paths = [...this.#needs.settings.allowed_paths];
+    const shown = { commands, profiles: withoutValues(profiles), allowed_paths, circle_boundary };
+    return { enabled: await this.enabled(), ...shown };
   }
 
   /** At least one command, one allowed path, and a tmux (contract 3). */
@@ -94,6 +90,9 @@ export class Spawns {
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
       ...(mark !== undefined && { mark }),
     };
+    if (!await terminals.finds(tmux_socket ?? source?.socket ?? terminals.socket, launch)) {
+      throw new Problem("spawn_failed", { reason: "the command's program is not there" });
+    }
     const place = { source, circle: asked.circle ?? this.#circleOf(sender, source) };
     const at = this.#ground.clock.now();
     const { socket, opened, circle } = await this.#open(place, launch, tmux_socket);
@@ -309,7 +308,10 @@ export class Spawns {
   #match(spawn: Spawn): void {
     const peer = this.#needs.peers.onPane(spawn.pane_id, spawn.tmux_socket);
     if (!peer || peer.backend !== spawn.backend) return;
-    if ((peer.last_seen ?? 0) >= spawn.created_at) this.#register(spawn, peer.peer_id);
+    if ((peer.last_seen ?? 0) < spawn.created_at) return;
+    const { circle, role, name } = spawn; // It was quicker than the record of its spawn.
+    this.#needs.peers.place(peer.peer_id, { circle, role, ...(name !== null && { name }) });
+    this.#register(spawn, peer.peer_id);
   }
 
   #arrived(peer_id: string): void {

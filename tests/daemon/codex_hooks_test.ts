@@ -8,7 +8,7 @@ import { FakeProcesses, type World, world } from "../world.ts";
 import { FakeClock, randomIds } from "kit/clock.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { silent } from "./terminal.ts";
-import { ask, get } from "./cast.ts";
+import { ask, get, post } from "./cast.ts";
 
 const [API, WEB] = [
   "01a1fd98-e6b7-7203-8c25-4d2ca61a583d",
@@ -30,11 +30,16 @@ function golden(event: string): Record<string, unknown> {
 
 // The format, as the real program sent it.
 
+const PERMISSION = {
+  tool: "Bash",
+  input: { "command": "touch /home/sam/zz", "description": "may I" },
+};
+
 // deno-fmt-ignore
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { turn_state: "idle", source: "startup", model: "fake-1" }],
   ["UserPromptSubmit",  { turn_state: "working", prompt: "@@SAY hello", model: "fake-1" }],
-  ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1" }],
+  ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
   ["Interrupt",         { turn_state: "idle", model: "fake-1" }],
   ["Stop",              { turn_state: "idle", last_message: "hello", model: "fake-1" }],
   ["SessionEnd",        { end_reason: "other", model: undefined }],
@@ -80,11 +85,12 @@ function codex(sight: () => Sighting | undefined = () => undefined): Adapter {
   return { ...codexAdapter(options), rungs: () => [queue], sight: () => Promise.resolve(sight()) };
 }
 
-function house(sight?: () => Sighting | undefined) {
+function house(sight?: () => Sighting | undefined, settings: Record<string, string> = {}) {
   const processes = new FakeProcesses();
   processes.start(SERVER);
   processes.start(OWN);
-  return world({ processes, adapters: [codex(sight)], hooks: { codex: codexHooks(above) } });
+  const hooks = { codex: codexHooks(above) };
+  return world({ processes, adapters: [codex(sight)], hooks, settings });
 }
 
 /** A hook of a session, from a process with the first terminal's environment. */
@@ -163,6 +169,31 @@ Deno.test("a turn, a dialog and its end are told by the hooks", async () => {
   assert.equal(await state(), "awaiting_input");
   await hook(w, API, "Interrupt");
   assert.equal(await state(), "idle");
+});
+
+Deno.test("a gated tool of Codex waits for the human, and silence denies it", async () => {
+  const settings = {
+    "human.name": "sam",
+    "approvals.gated_tools": `["${PERMISSION.tool}"]`,
+    "approvals.timeout_seconds": "60",
+  };
+  await using w = house(undefined, settings);
+  await hook(w, API, "SessionStart");
+  const decisionOf = (answer: Record<string, Record<string, unknown>>) =>
+    answer["hookSpecificOutput"]?.["decision"];
+  const held = hook(w, API, "PermissionRequest");
+  await w.clock.settle();
+  const { items: [item] } = await get(w, "/inbox");
+  await post(w, `/inbox/${item.item_id}/reply`, { text: "allow" });
+  assert.partialDeepStrictEqual(decisionOf(await held), { behavior: "allow" });
+  const late = hook(w, API, "PermissionRequest");
+  await w.clock.settle();
+  await w.clock.advance(60_000);
+  assert.partialDeepStrictEqual(decisionOf(await late), { behavior: "deny" });
+  const broken_off = hook(w, API, "PermissionRequest");
+  await w.clock.settle();
+  await hook(w, API, "Interrupt");
+  assert.deepEqual(await broken_off, {});
 });
 
 Deno.test("a session is gone once its server has unloaded it, and back when it is loaded", async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { parse } from "smol-toml";
-import { installServer, removeServer } from "../../daemon/agents/codex/setup.ts";
+import { installCodexHooks, installServer, removeServer } from "../../daemon/agents/codex/setup.ts";
 import { Unchangeable } from "../../daemon/agents/install.ts";
 import { runSetup } from "../../daemon/agents/setup_command.ts";
 
@@ -192,4 +192,14 @@ Deno.test("a dry run and a damaged second file leave everything as it is", async
   const sound = home.files;
   assert.equal(await home.setup("--agent", "codex", "--dry-run"), 0);
   assert.deepEqual(home.files, sound);
+});
+
+Deno.test("only the hook of a dialog may be held for as long as the human may think", () => {
+  const { hooks } = installCodexHooks({}, PLAN) as {
+    hooks: Record<string, { hooks: { timeout: number }[] }[]>;
+  };
+  const limits = Object.entries(hooks).map(([event, groups]) => [
+    ...[event, groups[0]?.hooks[0]?.timeout],
+  ]);
+  assert.deepEqual(limits.filter(([, seconds]) => seconds !== 3), [["PermissionRequest", 3660]]);
 });

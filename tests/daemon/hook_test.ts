@@ -38,13 +38,13 @@ interface Hooked {
 async function hook(
   home: Home,
   env: Record<string, string> = {},
-  event = "UserPromptSubmit",
+  event: string | null = "UserPromptSubmit",
   agent = "claude-code",
   payload: Readonly<Record<string, unknown>> = PAYLOAD,
 ): Promise<Hooked> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, "hook", agent, event],
+    args: ["run", "-A", "--quiet", MAIN, "hook", agent, ...(event === null ? [] : [event])],
     env: { ...home.env, ...env },
     stdin: "piped",
     stdout: "piped",
@@ -135,9 +135,12 @@ Deno.test("only a permission waits for the human, as long as the daemon's notice
   const permission = await hook(home, {}, "PermissionRequest");
   assert.deepEqual([permission.code, permission.out], [0, ""]);
   assert(permission.ms >= 2_400 && permission.ms < 4_500, `${permission.ms} ms`);
+  const named = { ...PAYLOAD, hook_event_name: "PermissionRequest" };
+  const unnamed = await hook(home, {}, null, "claude-code", named);
+  assert(unnamed.ms >= 2_400 && unnamed.ms < 4_500, `the payload says so: ${unnamed.ms} ms`);
   const prompt = await hook(home);
   assert(prompt.ms >= 1_400 && prompt.ms < 2_400, `${prompt.ms} ms`);
-  assert.equal(daemon.requests.length, 2);
+  assert.equal(daemon.requests.length, 3);
   for (const line of pending) line.resolve(Response.json({}));
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { ask, enter, get, join, post, said, typesSince } from "./cast.ts";
-import { FakeAgents, SOCKET } from "./fake_panes.ts";
+import { FakeAgents, FakePanes, SOCKET } from "./fake_panes.ts";
 
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
@@ -148,7 +148,7 @@ Deno.test("a turn is as old as is told of it, so that what came a moment before 
   const at = w.clock.now() - 400;
   agents.sighting = { alive: true, turn_state: "awaiting_input", source: "session records", at };
   await w.beat(3);
-  const told = w.daemon.peers.addressees().find((peer) => peer.peer_id === peer_id);
+  const told = w.daemon.directory.addressees().find((peer) => peer.peer_id === peer_id);
   assert.deepEqual([told?.turn_state, told?.turn_at], ["awaiting_input", at]);
 });
 
@@ -270,6 +270,27 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
     assert.notEqual(w.daemon.directory.record(peer_id).status, "retired", reason);
   }
   assert.deepEqual(w.processes.signals, []);
+});
+
+Deno.test("no process is killed that is outside of its peer's pane, holds panes, or is another peer's too", async () => {
+  const sights = new FakePanes();
+  await using w = world({ sights });
+  w.processes.start(6);
+  w.processes.start(100, 6); // The pane's own, below the tmux server.
+  w.processes.start(9);
+  sights.open("%3");
+  await agent(w, PANE);
+  assert.equal((await post(w, "/peers/ada/kill")).reason, "agent_elsewhere");
+  sights.within.set("%3", 7);
+  const eve = await enter(w, "eve", { agent_pid: 7, backend: "codex" });
+  assert.equal((await post(w, "/peers/ada/kill")).reason, "process_shared");
+  await post(w, `/peers/${eve.peer_id}/offline`);
+  await enter(w, "bob", { agent_pid: 6 });
+  assert.equal((await post(w, "/peers/bob/kill")).reason, "process_protected");
+  assert.deepEqual(w.processes.signals, []);
+  assert.equal((await post(w, "/peers/ada/kill")).ok, true);
+  await enter(w, "joe", { agent_pid: 9, pane_id: "%4", tmux_socket: SOCKET });
+  assert.equal((await post(w, "/peers/joe/kill")).ok, true, "its pane is gone, and it stayed");
 });
 
 Deno.test("a peer that has come back in another process while it was killed is not retired", async () => {

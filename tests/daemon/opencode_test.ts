@@ -54,7 +54,7 @@ Deno.test("an agent that was renamed keeps its name when its plugin comes again"
   w.processes.start(PID);
   const first = await plug(w);
   const { peer_id = "" } = peerOf(w) ?? {};
-  await w.call(renamePeer, { params: { id: peer_id }, body: { name: "backend-sam" } });
+  await w.call(renamePeer, { params: { id: peer_id }, query: {}, body: { name: "backend-sam" } });
   const second = await plug(w, { runtime_session_id: "ses_b" });
   assert.equal(first.closed?.code, 4009);
   assert.equal(second.of("connected")[0]?.peer_id, peer_id);

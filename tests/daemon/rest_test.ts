@@ -35,7 +35,7 @@ Deno.test("what a look has seen that is no news does not undo what was told sinc
   const place = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
   const { peer_id } = await enter(w, "api", { ...place, turn_state: "idle" });
   const { peers } = w.daemon;
-  const looked = peers.addressees();
+  const looked = w.daemon.directory.addressees();
   peers.turn(peer_id, { turn_state: "working" });
   const idle = { alive: true, turn_state: "idle", source: "screen" } as const;
   for (const peer of looked) peers.observed(peer, idle);

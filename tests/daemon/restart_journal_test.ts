@@ -53,6 +53,12 @@ Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.rest
     "failed",
     "daemon_restart",
   ]);
+  const stopping = await crashed(stops, {});
+  assert.deepEqual([stopping.answer.failed.stage, stopping.answer.failed.reason], [
+    "stop",
+    "daemon_restart",
+  ]);
+  assert.equal(stopping.journal[0]?.status, "online", "what was to be stopped runs on");
   const gone = await crashed(launched, { ends: true });
   assert.deepEqual([gone.answer.failed.stage, gone.answer.failed.reason], [
     "register",
@@ -62,6 +68,12 @@ Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.rest
   const runs = await crashed(launched, {});
   assert.equal(runs.answer.outcome, "restarted", "what was launched runs: that is evidence");
 });
+
+/** Lets a restart go on to where it waits for the old process to end. */
+async function stops({ w, terminals }: House): Promise<void> {
+  terminals.deaf = ["SIGTERM", "SIGKILL"];
+  await w.clock.advance(500);
+}
 
 /** Lets a restart go on to where what it launched is awaited. */
 async function launched({ w, terminals }: House): Promise<void> {

@@ -104,6 +104,21 @@ Deno.test("what cannot be resumed is not stopped, and the result says why [4.pee
   assert.equal(said(w, "peer_restart_failed")[0]?.["reason"], "session_file_missing");
 });
 
+Deno.test("nothing is stopped when the program that would take its place is not there", async () => {
+  await using house = await spawningWorld();
+  const { w, terminals, processes } = house;
+  const { agent_pid } = await agent(house);
+  terminals.installed = false;
+  for (const fresh of [false, true]) {
+    const { outcome, failed, would_run } = await restart(w, { fresh });
+    assert.deepEqual([outcome, failed.stage, failed.reason], ["failed", "preflight", "no_program"]);
+    assert.equal(would_run[0], "codex");
+  }
+  assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
+  const { restart: block } = await get(w, "/peers/api");
+  assert.deepEqual([block.restartable, block.reason], [false, "no_program"]);
+});
+
 Deno.test("nothing is stopped that is not proved to be the peer's, or may not be started [7.restart]", async () => {
   // deno-fmt-ignore
   const cases: [reason: string, given: Record<string, unknown>][] = [

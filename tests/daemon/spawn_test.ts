@@ -253,7 +253,28 @@ Deno.test("what the configuration does not name is not started", async () => {
   assert.deepEqual(await refused({ ...codex, source_pane: "%1; rm" }), [422, "invalid_request"]);
   terminals.broken = "no space for new pane";
   assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
+  terminals.broken = undefined;
+  terminals.installed = false;
+  assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
   assert.equal(terminals.launches.length, 0);
+});
+
+Deno.test("an agent that is quicker than the record of its spawn is what was asked for all the same", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const open = terminals.openWindow.bind(terminals);
+  terminals.openWindow = async (...given) => {
+    const opened = await open(...given);
+    assert.ok(opened.ok);
+    await arrive(w, opened.pane.pane_id);
+    return opened;
+  };
+  const asked = { name: "lead", circle: "red", role: "orchestrator", message: "Begin" };
+  const spawned = await post(w, "/spawn", { path: folder, backend: "codex", ...asked });
+  assert.deepEqual([spawned.registration_state, spawned.display_name], ["registered", "lead"]);
+  const { name, circle, role } = await get(w, "/peers/lead");
+  assert.deepEqual([name, circle, role], ["lead", "red", "orchestrator"]);
+  assert.deepEqual(await texts(w, "lead"), ["Begin"]);
 });
 
 Deno.test("one key spawns once, and a refusal may be tried again", async () => {

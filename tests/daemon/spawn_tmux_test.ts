@@ -190,7 +190,7 @@ withTmux(
     const { pane_id } = await post(w, "/spawn", { path, backend: "codex", name: "api" });
     const before = await until("the agent", () => at.agents[0]);
     const answer = await within(w, post(w, "/peers/api/restart", {}));
-    assert.equal(answer.outcome, "restarted", JSON.stringify(answer));
+    assert.equal(answer.outcome, "restarted", Deno.inspect([answer, w.logged]));
     const after = await until("the agent again", () => at.agents[1]);
     assert.deepEqual(after.args.slice(-2), ["resume", `s-${before.pid}`]);
     assert.equal(after.answer.peer_id, before.answer.peer_id);
@@ -198,12 +198,42 @@ withTmux(
     assert.ok(!isAlive(before.pid) && isAlive(after.pid));
     assert.equal(terminal.cli("show-options", "-p", "-t", pane_id, "-v", "remain-on-exit"), "");
     const fresh = await within(w, post(w, "/peers/api/restart", { fresh: true }));
-    assert.equal(fresh.outcome, "restarted", JSON.stringify(fresh));
+    assert.equal(fresh.outcome, "restarted", Deno.inspect([fresh, w.logged]));
     const third = await until("the agent a third time", () => at.agents[2]);
     assert.equal(third.answer.peer_id, before.answer.peer_id);
     assert.ok(!third.args.includes("resume"));
   },
 );
+
+withTmux("a program is looked for as it would be run", async (terminal) => {
+  await using at = house(terminal, {}, { PATH: "/nowhere" });
+  terminal.start("sleep 1000");
+  Deno.writeTextFileSync(`${terminal.dir}/tool`, "#!/bin/sh", { mode: 0o755 });
+  Deno.writeTextFileSync(`${terminal.dir}/text`, "no program");
+  Deno.mkdirSync(`${terminal.dir}/folder`);
+  Deno.symlinkSync("loop", `${terminal.dir}/loop`);
+  const PATH = `/none:${terminal.dir}/text:${terminal.dir}`;
+  // deno-fmt-ignore
+  const cases: [boolean, string[], Record<string, string>][] = [
+    [true,  ["sh", "-c", "true"],            {}       ],
+    [true,  [`${terminal.dir}/tool`],        {}       ],
+    [true,  ["./tool"],                      {}       ],
+    [true,  ["tool"],                        { PATH } ],
+    [true,  ["A=1", `PATH=${PATH}`, "tool"], {}       ],
+    [false, ["tool", `PATH=${PATH}`],        {}       ],
+    [false, ["sh"],                          { PATH } ],
+    [false, ["tool"],                        {}       ],
+    [false, ["text"],                        { PATH } ],
+    [false, ["folder"],                      { PATH } ],
+    [false, ["./loop"],                      {}       ],
+    [false, ["./text/tool"],                 {}       ],
+    [false, ["A=1"],                         {}       ],
+  ];
+  for (const [there, argv, env] of cases) {
+    const found = await at.panes.finds(terminal.socket, { cwd: terminal.dir, argv, env });
+    assert.equal(found, there, argv.join(" "));
+  }
+});
 
 withTmux("another program in the pane is not replaced", async (terminal) => {
   await using at = house(terminal);

@@ -18,6 +18,8 @@ export class FakeTerminals implements Terminals {
   /** Why nothing opens. */
   broken: string | undefined;
   there = true;
+  /** Whether the programs of the commands are. */
+  installed = true;
   /** Whether other programs run in the panes, too. */
   shared = false;
   readonly #processes: FakeProcesses;
@@ -80,6 +82,10 @@ export class FakeTerminals implements Terminals {
     this.panes.set(seen.pane_id, pane);
     this.launches.push({ ...launch, pane_id: seen.pane_id, how: "respawn" });
     return Promise.resolve({ ok: true, pane });
+  }
+
+  finds(): Promise<boolean> {
+    return Promise.resolve(this.installed);
   }
 
   isWithin(pid: number, pane_pid: number): boolean {

@@ -55,8 +55,8 @@ export class CodexLab implements AsyncDisposable {
   }
 
   /** Sets Codex up by the product's own command, and starts the daemon. */
-  async open(): Promise<this> {
-    await this.mesh.setUp({ agent: "codex" });
+  async open(config: Readonly<Record<string, unknown>> = {}): Promise<this> {
+    await this.mesh.setUp({ agent: "codex", config });
     await this.mesh.up();
     return this;
   }

@@ -87,9 +87,9 @@ Deno.test("list_agents shows whom a task may go to: agents online, no human, no 
   await peer(w, "bot", { role: "service" });
   await peer(w, "sam", { role: "human" });
   const gone = await peer(w, "gone");
-  await w.call(offlinePeer, { params: { id: gone }, body: {} });
+  await w.call(offlinePeer, { params: { id: gone }, query: {}, body: {} });
   const deaf = await peer(w, "deaf");
-  const shut = { params: { id: deaf }, body: { addressable: false } };
+  const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
   await w.call(provePeer, shut);
   await using one = await app(at, grant(at, "t1", { scope: "agents:read" }));
   const ids = async (more = {}) => {
@@ -287,7 +287,7 @@ Deno.test("a resolved request leaves list_requests, and may hold a reason withou
   const [declined, bare, gone] = [await ask(), await ask(), await ask()];
   await w.call(declineAsk, { body: { correlation_id: declined, reason: "Not mine" } });
   await w.call(ackAsk, { body: { correlation_id: bare } });
-  await w.call(offlinePeer, { params: { id: peer_id }, body: { terminal: true } });
+  await w.call(offlinePeer, { params: { id: peer_id }, query: {}, body: { terminal: true } });
   const read = async (request_id: string) =>
     (await one.call("get_reply", { daemon_id: HERE, request_id })).data;
   const told = { daemon_id: HERE, status: "resolved" };
@@ -349,7 +349,7 @@ Deno.test("a peer that takes no messages refuses before anything is sent", async
   await using at = house();
   await using w = daemonBehind(at, HERE);
   const peer_id = await peer(w, "web");
-  await w.call(provePeer, { params: { id: peer_id }, body: { addressable: false } });
+  await w.call(provePeer, { params: { id: peer_id }, query: {}, body: { addressable: false } });
   await using one = await app(at, grant(at, "t1"));
   for (const tool of ["ask_agent", "send_message"]) {
     const { data } = await one.call(tool, { daemon_id: HERE, peer_id, message: "Hello" });

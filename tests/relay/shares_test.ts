@@ -138,7 +138,11 @@ Deno.test("a guest hears the events that name the peer, and no others [c9.share.
   await say("cli", api);
   await say("cli", web);
   await say(web, api);
-  await w.call(describePeer, { params: { id: api }, body: { description: "Other work" } });
+  await w.call(describePeer, {
+    params: { id: api },
+    query: {},
+    body: { description: "Other work" },
+  });
   await w.clock.settle();
   const events = guest.heard.text.split("\n\n").filter((frame) => frame.includes("data: "));
   assert.ok(events.length >= 2);
@@ -291,7 +295,11 @@ Deno.test("the page of a share tells how the peer is, and that its machine is aw
   await using at = house();
   await using w = daemonBehind(at, HERE);
   const web = await peer(w, "web");
-  await w.call(describePeer, { params: { id: web }, body: { description: "The <login> page" } });
+  await w.call(describePeer, {
+    params: { id: web },
+    query: {},
+    body: { description: "The <login> page" },
+  });
   const { share_id } = await share(at, web);
   const response = await at.send(`/s/${share_id}`);
   const page = await response.text();

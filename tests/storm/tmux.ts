@@ -191,6 +191,10 @@ export class StormTerminals implements Terminals {
     return this.#opened(() => same ? this.#tmux.swap(pane_id) : undefined);
   }
 
+  finds(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   isWithin(pid: number, pane_pid: number): boolean {
     return pid === pane_pid;
   }

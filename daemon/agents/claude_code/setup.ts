@@ -22,7 +22,7 @@ const EVENTS = [
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
 const HOOK_SECONDS_MAX = 5;
 /** A gated tool is held as long as the human may think: an hour at most (contract 8). */
-const HELD_SECONDS_MAX = 3_660;
+export const HELD_SECONDS_MAX = 3_660;
 /** After these a session may be idle: a hook of ours then waits, in the background, to wake it. */
 const WAKING_EVENTS = ["SessionStart", "Stop"] as const;
 /** It ends by itself long before, unless its session is idle for days and has no better way. */

@@ -34,8 +34,7 @@ export function codexHooks(find: (pid: number) => Host | undefined = hostOf): Ho
 }
 
 function readHook(payload: unknown): HookReport {
-  // That its dialog takes a hook's decision is unproved: it stays with whoever sits before it.
-  const { permission: _, ...report } = claudeCodeHooks.read(payload);
+  const report = claudeCodeHooks.read(payload);
   const { data } = Added.safeParse(payload);
   const model = report.model ?? data?.model;
   // The human broke the turn off, at a dialog or elsewhere; no Stop follows.

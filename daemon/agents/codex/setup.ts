@@ -2,7 +2,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import { type HookKind, installHooks, removeHooks, type SetupPlan } from "../claude_code/setup.ts";
+import {
+  HELD_SECONDS_MAX,
+  type HookKind,
+  installHooks,
+  removeHooks,
+  type SetupPlan,
+} from "../claude_code/setup.ts";
 import { type JsonObject, Unchangeable } from "../install.ts";
 
 /** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
@@ -18,6 +24,7 @@ const HOOKS: HookKind = {
   ],
   // Codex warns of more for some of them; `mesh hook` takes 1.5 s at most.
   seconds_max: 3,
+  held: { PermissionRequest: HELD_SECONDS_MAX },
 };
 /** The name under which agents see our tools: `mcp__mesh__ask`. */
 const SERVER = "mesh";

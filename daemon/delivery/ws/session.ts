@@ -37,6 +37,8 @@ export class Session {
   readonly identity: Identity;
   /** True once the queue was replayed: new messages go straight out. */
   flowing = false;
+  /** True while its peer counts as offline: nothing is sent to it until it is heard of. */
+  held = false;
   #pinged_at: number;
   #unanswered = 0;
   #pings = 0;

@@ -59,6 +59,25 @@ export class Sockets {
     return session?.flowing && session.open ? session : undefined;
   }
 
+  /** Whether messages go by its socket now. */
+  carries(peer_id: string): boolean {
+    return this.#sessions.get(peer_id)?.held === false;
+  }
+
+  /** Its peer is offline: what comes for it waits, though its socket stands. */
+  hold(peer_id: string): void {
+    const session = this.#sessions.get(peer_id);
+    if (session) Object.assign(session, { held: true, flowing: false });
+  }
+
+  /** Its peer is back: what waited flows. */
+  release(peer_id: string): void {
+    const session = this.#sessions.get(peer_id);
+    if (!session?.held) return;
+    session.held = false;
+    this.#begin(session);
+  }
+
   /** Surfaces and bridges that are connected now. */
   surfaces(): Session[] {
     return [...this.#surfaces].filter(({ open }) => open);
@@ -94,7 +113,8 @@ export class Sockets {
    */
   replay(session: Session): void {
     const { db } = this.#ground;
-    if (!session.open || this.#sessions.get(session.peer_id) !== session) return;
+    if (!session.open || session.held) return;
+    if (this.#sessions.get(session.peer_id) !== session) return;
     db.transact(() => {
       const waiting = ledger.queue(db, session.peer_id, REPLAY_BATCH);
       session.flowing = waiting.length === 0;

@@ -85,7 +85,7 @@ const setDescription = tool({
   output: z.object({ peer: PeerCard }),
   async run({ description }, { caller, call, signal }) {
     const params = { id: mustBePeer(caller, "you are in no list that could show it") };
-    const peer = await call(describePeer, { params, body: { description }, signal });
+    const peer = await call(describePeer, { params, query: {}, body: { description }, signal });
     return { text: `You are now ${describe(peer)}.`, data: { peer } };
   },
 });
@@ -103,7 +103,7 @@ const setName = tool({
   output: z.object({ peer: PeerCard }),
   async run({ name }, { caller, call, signal }) {
     const params = { id: mustBePeer(caller, "you have no name to change") };
-    const peer = await call(renamePeer, { params, body: { name }, signal });
+    const peer = await call(renamePeer, { params, query: {}, body: { name }, signal });
     const taken = peer.name === name ? "" : ` "${name}" is another peer's.`;
     return { text: `You are now ${describe(peer)}.${taken}`, data: { peer } };
   },

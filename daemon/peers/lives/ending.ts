@@ -2,7 +2,9 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { PaneSights } from "../../pane_sights.ts";
 import type { Processes } from "../admission.ts";
+import { isLive } from "../directory.ts";
 import type { Peers } from "../peers.ts";
 import * as rows from "../store.ts";
 import type { Killed } from "./contract.ts";
@@ -24,6 +26,7 @@ export interface Mortals extends Processes {
 export interface EndingNeeds {
   readonly peers: Pick<Peers, "offline">;
   readonly processes: Mortals;
+  readonly sights: PaneSights;
   /** The name of this machine. */
   readonly machine: string;
   /** The daemon's own pid. */
@@ -46,6 +49,7 @@ export class Ending {
 
   /** Ends the peer's process, first by asking, and retires the peer. Refuses what is unproved. */
   async kill(peer_id: string): Promise<Killed> {
+    await this.#refuseElsewhere(peer_id, this.#proved(peer_id));
     const process = this.#proved(peer_id);
     const signal = await this.#end(peer_id, process);
     this.#ground.db.transact(() => {
@@ -82,6 +86,24 @@ export class Ending {
     return true;
   }
 
+  /**
+   * A process outside of the pane that its peer is in may be anybody's: the record is wrong. And a
+   * tmux server is no agent, whoever registers it: all panes would end with it.
+   */
+  async #refuseElsewhere(peer_id: string, { agent_pid }: Process): Promise<void> {
+    const { sights, machine, processes } = this.#needs;
+    const { db } = this.#ground;
+    const panes = await sights.all(rows.tmuxSockets(db, machine));
+    if (panes.some(({ pid }) => processes.parentOf(pid) === agent_pid)) {
+      throw refused(peer_id, "process_protected");
+    }
+    const { pane_id, tmux_socket } = rows.get(db, peer_id) ?? {};
+    const own = panes.find((pane) =>
+      pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
+    ); // Where its pane is no more, the process has outlived it.
+    if (own && !sights.holds(own, agent_pid)) throw refused(peer_id, "agent_elsewhere");
+  }
+
   /** The peer's process, where pid and start time prove that it is the registered one. */
   #proved(peer_id: string): Process {
     const peer = rows.get(this.#ground.db, peer_id);
@@ -96,6 +118,10 @@ export class Ending {
         peer_id,
         this.#needs.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
       );
+    }
+    const others = rows.byProcess(this.#ground.db, agent_pid, agent_started);
+    if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
+      throw refused(peer_id, "process_shared"); // With it another peer would end.
     }
     return { agent_pid, agent_started };
   }

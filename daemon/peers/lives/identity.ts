@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { PaneSights } from "../../pane_sights.ts";
 import type { Processes } from "../admission.ts";
-import { type Claims, claimsOf, type Registry } from "../certificate.ts";
+import { type Claims, claimsOf, refuseMoved, refuseOther, type Registry } from "../certificate.ts";
 import { type Directory, isLive } from "../directory.ts";
 import type { Peers } from "../peers.ts";
 import * as rows from "../store.ts";
@@ -20,9 +20,6 @@ export interface IdentityNeeds {
   /** The name of this machine. */
   readonly machine: string;
 }
-
-/** What a certificate may be shown with. */
-type Shown = Pick<Validation, "backend" | "path" | "pane_id" | "agent_pid">;
 
 export class Identities {
   readonly #ground: Ground;
@@ -91,26 +88,4 @@ export class Identities {
     if (this.#needs.processes.isAlive(agent_pid, agent_started)) return;
     throw new Problem("certificate_mismatch", { reason: "its process has ended" });
   }
-}
-
-/** What the bearer says of itself must be what the certificate says. */
-function refuseOther(claims: Claims, { backend, path, pane_id, agent_pid }: Shown): void {
-  const differs = claims.backend !== backend && "backend" ||
-    claims.path !== path && "path" ||
-    isOther(claims.pane_id, pane_id) && "pane_id" ||
-    isOther(claims.agent_pid, agent_pid) && "agent_pid";
-  if (differs) throw new Problem("certificate_mismatch", { reason: `it names another ${differs}` });
-}
-
-/** What it says must still be what is on the record. */
-function refuseMoved(claims: Claims, peer: StoredPeer): void {
-  const bound = ["runtime_session_id", "pane_id", "agent_pid", "agent_started"] as const;
-  const moved = bound.find((fact) => claims[fact] !== null && claims[fact] !== peer[fact]);
-  if (moved) {
-    throw new Problem("certificate_mismatch", { reason: `the peer's ${moved} is another` });
-  }
-}
-
-function isOther<T>(claimed: T | null, shown: T | undefined): boolean {
-  return claimed !== null && shown !== undefined && claimed !== shown;
 }

@@ -94,7 +94,19 @@ export class Linking {
       ...{ ok: true, acted: false, peer_id, transport: directory.transport(peer_id) },
       ...{ healthy: false, would_do: null, reason: null, ...said },
     });
-    if (directory.connected(peer_id)) return answer({ healthy: true });
+    const back = async ({ offline_reason: reason }: StoredPeer, why: string) => {
+      const would_do = `take it back online: ${why}`;
+      if (!apply) return answer({ would_do, reason });
+      peers.sighted(peer_id, "rehook");
+      wake(peer_id);
+      await this.#ground.db.durable(); // From then on its socket carries again.
+      const transport = directory.transport(peer_id);
+      return answer({ acted: true, healthy: transport !== "none", transport, would_do, reason });
+    };
+    if (directory.connected(peer_id)) {
+      const peer = this.#mustGet(peer_id);
+      return isLive(peer) ? answer({ healthy: true }) : await back(peer, "its socket is open");
+    }
     const { peer, pane } = await this.#paneOf(peer_id);
     if (!pane) throw new Problem("missing_pane", { peer_id });
     this.#refuseUnverified(peer, pane);
@@ -102,11 +114,7 @@ export class Linking {
     const ready = probes.some(isReady);
     if (!ready) return answer({ ok: false, reason: reasonOf(probes) });
     if (isLive(peer)) return answer({ healthy: true });
-    const would_do = `take it back online: its process ${peer.agent_pid} reads in ${pane.pane_id}`;
-    if (!apply) return answer({ would_do, reason: peer.offline_reason });
-    peers.sighted(peer_id, "rehook");
-    wake(peer_id);
-    return answer({ acted: true, healthy: true, would_do, reason: peer.offline_reason });
+    return await back(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
   }
 
   /**
@@ -133,16 +141,21 @@ export class Linking {
 
   /** A peer of this machine, with the pane on its record; undefined where tmux has none such. */
   async #paneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
-    const peer = rows.get(this.#ground.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
-    const { status, machine, pane_id, tmux_socket } = peer;
-    if (status === "retired") throw new Problem("peer_retired", { peer_id });
+    const peer = this.#mustGet(peer_id);
+    const { machine, pane_id, tmux_socket } = peer;
     if (machine !== null && machine !== this.#needs.machine) {
       throw new Problem("other_host", { peer_id, machine });
     }
     if (pane_id === null) throw new Problem("missing_pane", { peer_id });
     const sight = await this.#needs.sights.at(tmux_socket, pane_id);
     return { peer, pane: sight.state === "found" && !sight.pane.dead ? sight.pane : undefined };
+  }
+
+  #mustGet(peer_id: string): StoredPeer {
+    const peer = rows.get(this.#ground.db, peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    if (peer.status === "retired") throw new Problem("peer_retired", { peer_id });
+    return peer;
   }
 
   async #all(): Promise<PaneFacts[]> {

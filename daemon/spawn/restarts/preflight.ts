@@ -73,6 +73,9 @@ export async function preflight(
     const cwd = await folderFor(subject, needs);
     const { socket, pane, process } = await placeOf(subject, needs);
     const whole = { ...command, argv: [...command.argv, ...supplied] };
+    if (!await needs.terminals.finds(socket, { ...whole, cwd })) {
+      throw new No("no_program", "The program of its command is not there to be run");
+    }
     const place = { socket, pane, process, cwd };
     return { ok: true, subject, ...place, command: whole, would_run, resume_mode };
   } catch (fault) {

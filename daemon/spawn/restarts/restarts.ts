@@ -141,9 +141,21 @@ export class Restarts {
     return rows.open(this.#ground.db).some((open) => open.peer_id === peer_id);
   }
 
+  /**
+   * Whether what is said for a peer is the word of the execution that is being replaced: all of it
+   * until that has ended, and then what still comes from its process.
+   */
+  isReplaced(peer_id: string, agent_pid: number | null): boolean {
+    const open = rows.open(this.#ground.db).find((open) => open.peer_id === peer_id);
+    if (!open || open.old_pid === null) return false;
+    const launched = open.state === "launch" || open.state === "register";
+    return open.state === "stop" || (launched && agent_pid === open.old_pid);
+  }
+
   /** After a crash: what was under way has failed, or is proved to have come about. */
   wakeUp(): void {
-    for (const { restart_id, peer_id, state, new_pid, new_started } of rows.open(this.#ground.db)) {
+    for (const open of rows.open(this.#ground.db)) {
+      const { restart_id, peer_id, state, old_pid, old_started, new_pid, new_started } = open;
       const runs = new_pid !== null && new_started !== null &&
         this.#needs.isAlive(new_pid, new_started);
       const stage = RestartStage.parse(state);
@@ -154,6 +166,10 @@ export class Restarts {
       } else {
         const detail = `The daemon ended while this restart was at ${stage}`;
         this.fail(restart_id, new Failure("daemon_restart", detail));
+        if (wanted && old_pid !== null && old_started !== null) {
+          // What was to be stopped runs on.
+          if (this.#needs.isAlive(old_pid, old_started)) this.#needs.peers.sighted(peer_id);
+        }
       }
     }
   }

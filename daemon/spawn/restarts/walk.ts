@@ -76,6 +76,7 @@ export class Walk {
     } catch (fault) {
       if (ending.aborted || fault instanceof CalledOff) return; // The next start tells the truth.
       this.#fail(fault);
+      this.#back();
       // A dead pane is kept: it shows why. One in which something runs is as it was before.
       if (!await terminals.isGone(socket, pane.pane_id)) {
         await terminals.keep(socket, pane.pane_id, false);
@@ -94,6 +95,14 @@ export class Walk {
     } catch (worse) {
       log.error("A restart could not be journaled", { fault: worse });
     }
+  }
+
+  /** What was not stopped after all is there as before. */
+  #back(): void {
+    const { isAlive, subject, peers } = this.#needs;
+    const { process, subject: { peer_id } } = this.#plan;
+    if (!process || !isAlive(process.pid, process.started)) return;
+    if (subject(peer_id)?.status === "offline") peers.sighted(peer_id);
   }
 
   /** False when it was called off meanwhile. */
@@ -144,8 +153,8 @@ export class Walk {
 
   /** Its own process and no other: by pid and start time, first asked, then made to end. */
   async #stop(): Promise<void> {
-    const { terminals, isAlive, replaced, peers } = this.#needs;
-    const { process, pane, subject: { peer_id } } = this.#plan;
+    const { terminals, isAlive, replaced } = this.#needs;
+    const { process, pane } = this.#plan;
     if (!process) return void this.#step("stopped");
     const { pid, started } = process;
     replaced({ restart_id: this.#restart_id, pane_id: pane.pane_id, agent_pid: pid });
@@ -154,11 +163,7 @@ export class Walk {
       if (!terminals.signal(pid, started, signal)) break;
       if (await this.#within(ms_max, () => !isAlive(pid, started))) break;
     }
-    if (isAlive(pid, started)) {
-      this.#mustBeWanted();
-      peers.sighted(peer_id);
-      throw new Failure("did_not_stop", `Process ${pid} did not end`);
-    }
+    if (isAlive(pid, started)) throw new Failure("did_not_stop", `Process ${pid} did not end`);
     this.#step("stopped");
   }
 
