@@ -192,12 +192,14 @@ export class Agents {
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
-  hook(agent: string, payload: unknown, facts: HookFacts): HookAnswer {
+  async hook(agent: string, payload: unknown, facts: HookFacts): Promise<HookAnswer> {
     const { db } = this.#ground;
     const backend = Backend.safeParse(agent).data;
     const reader = backend && this.#needs.hooks[backend];
     if (!reader) throw new Problem("unknown_agent", { agent });
-    const report = reader.read(payload);
+    const told = reader.read(payload);
+    const found = await reader.lastMessage?.(told, payload);
+    const report = found === undefined ? told : { ...told, last_message: found };
     return db.transact(() => {
       if (this.#isNobodys(report)) return () => reader.answer(payload, null);
       const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);

@@ -169,6 +169,11 @@ export interface Decision {
 /** How one kind of agent speaks in its hooks. */
 export interface HookReader {
   read(payload: unknown): HookReport;
+  /**
+   * The last text of the turn that this event ends, from the agent's own records: for one whose
+   * hooks do not tell it, or not it alone. Undefined where the event ends no turn.
+   */
+  lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
   /** What the hook prints; `context` is what the agent is to read, null for nothing. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** What the hook prints for a tool that was decided on; where `read` tells of permissions. */

@@ -1,0 +1,75 @@
+/** Every other real agent: started for a job, completes it with its turn, and is ended. */
+
+import assert from "node:assert/strict";
+import { getJob } from "../../daemon/jobs/contract.ts";
+import { getPeer } from "../../daemon/peers/contract.ts";
+import { isAlive } from "../../daemon/processes.ts";
+import type { Rule } from "../../cli/selftest/model/model.ts";
+import { codexCli, copilotCli, geminiCli, type Installed, opencodeCli } from "./agents.ts";
+import type { Lab } from "./lab.ts";
+import { type Office, withOffice, type Worker } from "./office.ts";
+import { MAIN } from "./programs.ts";
+import { until } from "./waiting.ts";
+import { hireCodex, hireCopilot, hireGemini, hireOpencode } from "./workers.ts";
+
+/** A turn of two answers: what comes of the job is the last of them. */
+const RULES: readonly Rule[] = [{
+  match: /Name the lake/,
+  steps: [{ say: "Let me see who I am" }, { tool: "whoami" }, { say: "It is Lake Constance" }],
+}];
+
+interface Case {
+  readonly title: string;
+  readonly agent: () => Installed;
+  readonly hire: (lab: Lab, bin: string, rules: readonly Rule[]) => Worker;
+}
+
+const CASES: readonly Case[] = [
+  { title: "Codex", agent: codexCli, hire: hireCodex },
+  { title: "Copilot CLI", agent: copilotCli, hire: hireCopilot },
+  { title: "Gemini CLI", agent: geminiCli, hire: hireGemini },
+  { title: "opencode", agent: opencodeCli, hire: hireOpencode },
+];
+
+/** Runs a command of ours to its end. */
+async function mesh({ env }: Office, ...words: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", MAIN, ...words],
+    ...{ env: { ...env }, clearEnv: true, stdin: "null" },
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** A daemon that may start the agent by its command, where its user would. */
+function spawning({ dir }: Lab, { backend, bin, command, env }: Worker) {
+  const commands = { [backend]: [bin, ...command.slice(1)] };
+  return { spawn: { commands, allowed_paths: [dir], env } };
+}
+
+for (const { title, agent, hire } of CASES) {
+  withOffice(
+    import.meta.url,
+    `${title} is started for a job, completes it with its turn, and is ended`,
+    { agent, hire: (lab, bin) => hire(lab, bin, RULES), config: spawning },
+    async (office) => {
+      const { backend } = office.worker;
+      const where = ["--path", office.path, "--backend", backend];
+      const made = await mesh(office, "jobs", "create", "Name the lake", ...where, "--follow");
+      assert.equal(made.code, 0, made.out + made.err);
+      assert.match(made.out, /completed\nIt is Lake Constance\n$/);
+      const id = /work-[0-9a-f]{12}/.exec(made.out)?.[0] ?? "";
+      const job = await office.call(getJob, { params: { id } });
+      assert("job_id" in job);
+      const [attempt] = job.runner.attempts;
+      assert.deepEqual([attempt?.executor, attempt?.state], ["spawned", "completed"]);
+      const params = { id: attempt?.executor_peer_id ?? "" };
+      const peer = await until("its retirement", async () => {
+        const found = await office.call(getPeer, { params, query: {} });
+        return found.status === "retired" && found;
+      });
+      assert(peer.agent_pid !== null && !isAlive(peer.agent_pid), "its process has ended");
+      assert.equal(office.panes().includes(peer.pane_id ?? ""), false, "its pane is closed");
+    },
+  );
+}
