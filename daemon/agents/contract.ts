@@ -122,6 +122,8 @@ export interface Adapter {
    * adapter says so is never known by its process or pane alone (contract 6).
    */
   callingSession?(signs: CallSigns): string | undefined;
+  /** Nothing of it tells of a session before its first prompt: its pane has to be looked at. */
+  readonly silent_until_prompt?: boolean;
   /** Absent where no hook of the agent's can wake it. */
   readonly waiters?: Waiters;
 }

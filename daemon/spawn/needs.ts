@@ -37,6 +37,8 @@ export interface SpawnNeeds {
   isAlive(pid: number, started: string): boolean;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
+  /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */
+  meet(spawned: { backend: Backend; tmux_socket: string; pane_id: string }): Promise<void>;
   notify(
     note: { from_peer: string; to_peer: string; text: string },
     manner: { proven_human: boolean },

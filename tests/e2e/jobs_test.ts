@@ -10,7 +10,15 @@ import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
 import { MAIN } from "./programs.ts";
 import { until } from "./waiting.ts";
-import { hireCodex, hireCopilot, hireGemini, hireOpencode } from "./workers.ts";
+import {
+  hireCodex,
+  hireCopilot,
+  hireGemini,
+  hireLoneCodex,
+  hireOpencode,
+  stopServer,
+  trustHooks,
+} from "./workers.ts";
 
 /** A turn of two answers: what comes of the job is the last of them. */
 const RULES: readonly Rule[] = [{
@@ -22,10 +30,14 @@ interface Case {
   readonly title: string;
   readonly agent: () => Installed;
   readonly hire: (lab: Lab, bin: string, rules: readonly Rule[]) => Worker;
+  /** What its user has done before; what the user does afterwards. */
+  readonly before?: (office: Office) => Promise<void>;
+  readonly after?: (office: Office) => Promise<void>;
 }
 
 const CASES: readonly Case[] = [
-  { title: "Codex", agent: codexCli, hire: hireCodex },
+  { title: "Codex", agent: codexCli, hire: hireCodex, before: trustHooks, after: stopServer },
+  { title: "Codex on its own", agent: codexCli, hire: hireLoneCodex },
   { title: "Copilot CLI", agent: copilotCli, hire: hireCopilot },
   { title: "Gemini CLI", agent: geminiCli, hire: hireGemini },
   { title: "opencode", agent: opencodeCli, hire: hireOpencode },
@@ -47,13 +59,14 @@ function spawning({ dir }: Lab, { backend, bin, command, env }: Worker) {
   return { spawn: { commands, allowed_paths: [dir], env } };
 }
 
-for (const { title, agent, hire } of CASES) {
+for (const { title, agent, hire, before, after } of CASES) {
   withOffice(
     import.meta.url,
     `${title} is started for a job, completes it with its turn, and is ended`,
     { agent, hire: (lab, bin) => hire(lab, bin, RULES), config: spawning },
     async (office) => {
       const { backend } = office.worker;
+      await before?.(office);
       const where = ["--path", office.path, "--backend", backend];
       const made = await mesh(office, "jobs", "create", "Name the lake", ...where, "--follow");
       assert.equal(made.code, 0, made.out + made.err);
@@ -70,6 +83,7 @@ for (const { title, agent, hire } of CASES) {
       });
       assert(peer.agent_pid !== null && !isAlive(peer.agent_pid), "its process has ended");
       assert.equal(office.panes().includes(peer.pane_id ?? ""), false, "its pane is closed");
+      await after?.(office);
     },
   );
 }

@@ -5,7 +5,7 @@ import { codexScreen } from "../../daemon/agents/codex/screen.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
 import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
 import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
-import { codexConfig } from "../../cli/selftest/agents/codex.ts";
+import { codex, codexAtStart, codexConfig } from "../../cli/selftest/agents/codex.ts";
 import { COPILOT, copilotConfig, copilotEnvironment } from "../../cli/selftest/agents/copilot.ts";
 import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
 import {
@@ -19,8 +19,9 @@ import type { Rule } from "../../cli/selftest/model/model.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./agents.ts";
 import type { Lab } from "./lab.ts";
-import type { Worker } from "./office.ts";
-import { denoDir, run } from "./programs.ts";
+import type { Office, Worker } from "./office.ts";
+import { denoDir, inPane, run } from "./programs.ts";
+import { until } from "./waiting.ts";
 
 export interface Copilot extends Worker {
   readonly model: ChatModel;
@@ -63,5 +64,40 @@ export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): Worker
   const config = codexConfig(model.url, [join(lab.dir, "api")]);
   Deno.writeTextFileSync(join(lab.dir, "home/.codex/config.toml"), config);
   const env = { SCRIPTED_KEY: "none" };
-  return { backend: "codex", bin, command: ["codex"], env, composer: codexScreen, model };
+  return {
+    backend: "codex",
+    bin,
+    command: ["codex"],
+    env,
+    composer: codexScreen,
+    model,
+  };
+}
+
+/** In a process of its own, and as for a user who has trusted our hooks. */
+export function hireLoneCodex(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
+  const command = ["codex", "--no-daemon", "--dangerously-bypass-hook-trust"];
+  return { ...hireCodex(lab, bin, rules), command };
+}
+
+/** Codex asks its user about hooks that are new, once, and runs none before. */
+export async function trustHooks({ lab, path, env }: Office): Promise<void> {
+  const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
+  const pane = lab.cli("new-session", ...size, ...inPane(path, env, ["codex"]));
+  let asked = false;
+  await until("our hooks to be trusted", () => {
+    const screen = lab.cli("capture-pane", "-p", "-t", pane);
+    const key = codexAtStart(screen);
+    if (key !== undefined) lab.cli("send-keys", "-t", pane, key);
+    asked ||= screen.includes("Hooks need review");
+    return asked && codex.isReady(screen);
+  });
+  lab.cli("kill-pane", "-t", pane);
+}
+
+/** The shared server outlives its terminals, unless it is told. */
+export async function stopServer({ worker: { bin }, env }: Office): Promise<void> {
+  const args = ["app-server", "daemon", "stop"];
+  const quiet = { stdout: "null", stderr: "null" } as const;
+  await new Deno.Command(bin, { args, env, clearEnv: true, ...quiet }).output();
 }

@@ -77,8 +77,8 @@ export class ChatModel implements Scripted {
   #next({ said, results, tools }: Turn): { text: string; call?: Call } {
     const prompt = said.at(-1) ?? "";
     const { text, next } = nextOf(stepsFor(this.#rules, prompt) ?? [], results);
-    if (next) return { text: text.trimEnd(), call: callOf(next, tools) };
-    return { text: text.trimEnd() || `ECHO ${prompt.length}` };
+    if (next) return { text, call: callOf(next, tools) };
+    return { text: text || `ECHO ${prompt.length}` };
   }
 
   #answer({ model }: Body, text: string, call?: Call): Response {

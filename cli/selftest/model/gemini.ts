@@ -92,10 +92,9 @@ export class GeminiWire implements Scripted {
     const steps = stepsFor(this.#rules, prompt);
     if (steps) {
       const { text, next } = nextOf(steps, results);
-      const said = text.trimEnd();
-      if (!next) return { text: said };
+      if (!next) return { text };
       const name = names.find((name) => name.endsWith(`_${next.tool}`)) ?? next.tool;
-      return { text: said, call: { name, args: next.args ?? {} } };
+      return { text, call: { name, args: next.args ?? {} } };
     }
     const call = results.length === 0 ? callOf(turn, names) : undefined;
     return { text: call ? "" : `DONE ${results.length}`, call };

@@ -225,14 +225,15 @@ export function nextOf(
   results: readonly string[],
 ): { pause_ms: number; text: string; next?: ToolStep } {
   let done = results.length;
-  let [pause_ms, text] = [0, ""];
+  let pause_ms = 0;
+  const said: string[] = [];
   for (const step of steps) {
-    if ("say" in step) text += `${step.say.replaceAll("${result}", results.at(-1) ?? "")}\n`;
+    if ("say" in step) said.push(step.say.replaceAll("${result}", results.at(-1) ?? ""));
     else if ("sleep_ms" in step) pause_ms += step.sleep_ms;
-    else if (done > 0) [done, pause_ms, text] = [done - 1, 0, ""];
-    else return { pause_ms, text, next: step };
+    else if (done-- > 0) [pause_ms, said.length] = [0, 0];
+    else return { pause_ms, text: said.join("\n"), next: step };
   }
-  return { pause_ms, text };
+  return { pause_ms, text: said.join("\n") };
 }
 
 function filled(step: Step, captures: RegExpExecArray): Step {
