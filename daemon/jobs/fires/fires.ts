@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
 import { DAEMON } from "../../delivery/contract.ts";
 import type { Notices } from "../notices.ts";
-import { DAEMON_RESTART, type JobSteps } from "../steps.ts";
+import { DAEMON_RESTART, type JobSteps, lasting } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireNeeds, Start, Worker } from "./needs.ts";
@@ -321,11 +321,6 @@ export class Fires {
       this.#notices.late(this.#steps.change(job, told));
     });
   }
-}
-
-/** Why a job waits passes; that its deadline has passed does not. */
-function lasting({ state_reason }: StoredJob): string | null {
-  return state_reason === "deadline_passed" ? state_reason : null;
 }
 
 function isHere({ status }: Worker): boolean {
