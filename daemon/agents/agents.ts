@@ -56,7 +56,7 @@ export interface AgentsNeeds {
     register(registration: Registration): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
-    /** The peer into whose pane this prompt was typed, where the session told no pane of its own. */
+    /** The peer into whose pane this prompt was typed, where its session told no pane. */
     typedInto(peer_id: string, prompt: string): string;
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
     /** Everyone that a rung could reach. */

@@ -122,6 +122,8 @@ export interface Adapter {
    * adapter says so is never known by its process or pane alone (contract 6).
    */
   callingSession?(signs: CallSigns): string | undefined;
+  /** Breaks off what its session does beyond its own process; absent where that holds it all. */
+  breakOff?(peer: Addressee): Promise<void>;
   /** Nothing of it tells of a session before its first prompt: its pane has to be looked at. */
   readonly silent_until_prompt?: boolean;
   /** Absent where no hook of the agent's can wake it. */

@@ -300,11 +300,9 @@ export class Spawns {
 
   async #lookAtPanes(): Promise<void> {
     for (const spawn of rows.open(this.#ground.db)) {
-      if (!await this.#needs.terminals.isGone(spawn.tmux_socket, spawn.pane_id)) {
-        await this.#needs.meet(spawn);
-        continue;
-      }
-      const still = rows.get(this.#ground.db, spawn.spawn_id);
+      const gone = await this.#needs.terminals.isGone(spawn.tmux_socket, spawn.pane_id);
+      if (!gone) await this.#needs.meet(spawn);
+      const still = gone ? rows.get(this.#ground.db, spawn.spawn_id) : undefined;
       if (still?.settled_at === null) this.#giveUp(still);
     }
   }

@@ -1,4 +1,4 @@
-/** What holds a fire, who hears of a job that failed behind its back, and what a list leaves out. */
+/** What holds a fire, who hears of an end that was not its own, and what a list leaves out. */
 
 import assert from "node:assert/strict";
 import { SETTLED_SHOWN_MAX } from "../../daemon/jobs/jobs.ts";

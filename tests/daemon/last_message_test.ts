@@ -1,4 +1,4 @@
-/** What an agent said last in a turn: from its hook, or from its own records where no hook tells. */
+/** What an agent said last in a turn: from its hook, or from its records where no hook tells. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

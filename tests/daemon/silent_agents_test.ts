@@ -1,4 +1,4 @@
-/** Agents that say nothing before their first prompt: known by their pane, and then by their session. */
+/** Agents that say nothing before their first prompt: known by their pane, then by that. */
 
 import assert from "node:assert/strict";
 import { codexHooks } from "../../daemon/agents/codex/hooks.ts";

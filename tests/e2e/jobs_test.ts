@@ -1,14 +1,15 @@
 /** Every other real agent: started for a job, completes it with its turn, and is ended. */
 
 import assert from "node:assert/strict";
-import { getJob } from "../../daemon/jobs/contract.ts";
+import { join } from "node:path";
+import { cancelJob, createJob, getJob } from "../../daemon/jobs/contract.ts";
 import { getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
 import { codexCli, copilotCli, geminiCli, type Installed, opencodeCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
-import { MAIN } from "./programs.ts";
+import { MAIN, run } from "./programs.ts";
 import { until } from "./waiting.ts";
 import {
   hireCodex,
@@ -87,3 +88,25 @@ for (const { title, agent, hire, before, after } of CASES) {
     },
   );
 }
+
+withOffice(
+  import.meta.url,
+  "a job that is called off is broken off, also in Codex's shared server",
+  { agent: codexCli, hire: (lab, bin) => hireCodex(lab, bin, RULES), config: spawning },
+  async (office) => {
+    await trustHooks(office);
+    const held = office.worker.model.hold();
+    const where = { path: office.path, backend: "codex" as const };
+    const made = await office.call(createJob, { body: { prompt: "Name the lake", ...where } });
+    assert("job_id" in made);
+    const asked = () => office.worker.model.times("Name the lake");
+    await until("its turn", () => asked() > 0);
+    await office.call(cancelJob, { params: { id: made.job_id }, body: {} });
+    await until("its end", async () => (await office.peer({ status: "retired" })) !== undefined);
+    assert.deepEqual(office.panes(), []);
+    const rollouts = join(office.lab.dir, "home/.codex/sessions");
+    await until("the break", () => run("grep", ["-r", "turn_aborted", rollouts]));
+    held.release();
+    await stopServer(office);
+  },
+);

@@ -52,8 +52,12 @@ export function hireOpencode(lab: Lab, bin: string, rules: readonly Rule[]): Wor
   return { backend: "opencode", bin, command: ["opencode"], env, composer: opencodeScreen, model };
 }
 
+export interface CodexWorker extends Worker {
+  readonly model: ResponsesWire;
+}
+
 /** Its shared server keeps its sockets in a folder that no setting moves; here it is the test's. */
-export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
+export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
   const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
   Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
   run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
