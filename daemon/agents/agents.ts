@@ -205,7 +205,9 @@ export class Agents {
     return db.transact(() => {
       if (this.#isNobodys(report)) return () => reader.answer(payload, null);
       const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
-      const peer_id = this.#needs.peers.typedInto(found, report.prompt ?? "");
+      const peer_id = report.prompt === undefined
+        ? found
+        : this.#needs.peers.typedInto(found, report.prompt);
       if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;

@@ -82,6 +82,21 @@ Deno.test("an owner that does the work itself hears of an end that was not its o
   assert.deepEqual(ends(), ["failed", "failed"], "it knows what it did itself");
 });
 
+Deno.test("a job whose creator was closed meanwhile is handed out by the daemon", async () => {
+  await using w = world();
+  const api = await worker(w);
+  const { peer_id } = await enter(w, "web");
+  const due_at = new Date(w.clock.now() + 60_000).toISOString();
+  const asked = { prompt: "Mend", assigned_peer: "api", created_by: "web", due_at };
+  const { job_id } = await create(w, asked);
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  await w.beat(61);
+  assert.equal(api.fires().at(-1)?.from_peer, "mesh");
+  await api.begin();
+  await api.end("Mended");
+  assert.equal(await stateOf(w, job_id), "completed");
+});
+
 Deno.test("a list without a limit leaves out only what is over, and of that the oldest", async () => {
   await using w = world();
   const at = new Date(w.clock.now() + 3_600_000).toISOString();

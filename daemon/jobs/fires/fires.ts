@@ -168,8 +168,9 @@ export class Fires {
   #send(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
     const { db } = this.#ground;
     const creator = job.created_by_peer_id;
+    const speaks = creator !== null && creator !== peer_id && this.#needs.peers.get(creator);
     const { delivery_id, state } = this.#needs.post.send({
-      from_peer: creator === null || creator === peer_id ? DAEMON : creator,
+      from_peer: speaks ? creator : DAEMON, // One that was closed meanwhile has no name any more.
       to_peer: peer_id,
       text: textOf(job, attempt),
       proven_human: job.proven_human,
