@@ -5,7 +5,7 @@ import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
 import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
-import type { Backend, Registration } from "./peers/contract.ts";
+import type { Registration } from "./peers/contract.ts";
 import { isLive } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
@@ -15,6 +15,7 @@ import type { Subject } from "./spawn/restarts/preflight.ts";
 import { JournalRetention } from "./spawn/journal/retention.ts";
 import { Restarts } from "./spawn/restarts/restarts.ts";
 import type { SpawnDoors } from "./spawn/routes.ts";
+import type { SpawnNeeds } from "./spawn/needs.ts";
 import { Spawns } from "./spawn/spawns.ts";
 
 function settingsOf({ config }: Daemon): SpawnSettings {
@@ -51,12 +52,13 @@ export function openSpawns(house: Daemon): Spawns {
 /** Links the pane of such an agent once a message would reach it; it is looked at again. */
 async function meet(
   house: Daemon,
-  { backend, tmux_socket, pane_id }: { backend: Backend; tmux_socket: string; pane_id: string },
+  { spawn_id, backend, tmux_socket, pane_id }: Parameters<SpawnNeeds["meet"]>[0],
 ): Promise<void> {
   const adapter = house.outside.adapters().find((one) => one.backend === backend);
   if (!adapter?.silent_until_prompt) return;
   try {
-    await house.lives.linking.linkPane(pane_id, { backend, tmux_socket });
+    const resumed = house.jobs.resumedIn(spawn_id);
+    await house.lives.linking.linkPane(pane_id, { backend, tmux_socket }, resumed);
   } catch (fault) {
     if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
     house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: fault.code });

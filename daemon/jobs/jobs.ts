@@ -178,6 +178,14 @@ export class Jobs {
     this.#fires.turns.answered(peer_id, last_message);
   }
 
+  /** The peer whose session a spawned agent takes up; undefined where it begins a new one. */
+  resumedIn(spawn_id: string): string | undefined {
+    const { db } = this.#ground;
+    const attempt = attempts.bySpawn(db, spawn_id);
+    const job = attempt?.executor === "resumed" ? rows.get(db, attempt.job_id) : undefined;
+    return job && (attempts.lastWorked(db, job)?.executor_peer_id ?? undefined);
+  }
+
   unreachable(peer_id: string, why: "peer_retired" | "peer_not_addressable"): void {
     const { db, clock } = this.#ground;
     if (why === "peer_retired") this.#fires.turns.died(peer_id);

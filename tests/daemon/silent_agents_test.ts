@@ -5,7 +5,7 @@ import { codexHooks } from "../../daemon/agents/codex/hooks.ts";
 import { FakeProcesses } from "../world.ts";
 import { get, post } from "./cast.ts";
 import { FakeAgents, FakePanes } from "./fake_panes.ts";
-import { create, job, stateOf } from "./jobs_cast.ts";
+import { create, job, recur, run, stateOf } from "./jobs_cast.ts";
 import { SOCKET, spawningWorld } from "./spawning.ts";
 
 const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
@@ -13,7 +13,10 @@ const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
 /** A house that starts Codex, which runs its sessions itself, or in a server that it shares. */
 async function house(kind: "session" | "server") {
   const processes = new FakeProcesses();
-  const codex = Object.assign(new FakeAgents("codex"), { silent_until_prompt: true });
+  const codex = Object.assign(new FakeAgents("codex"), {
+    silent_until_prompt: true,
+    resume: () => Promise.resolve({ ok: true as const, args: ["resume", THREAD] }),
+  });
   const sights = new FakePanes();
   const hooks = { codex: codexHooks((pid) => ({ pid: pid - 1, kind })) };
   const at = await spawningWorld({ adapters: [codex], hooks, sights, processes });
@@ -23,7 +26,9 @@ async function house(kind: "session" | "server") {
     /** Its terminal is drawn: what runs there can be seen. */
     async appear() {
       for (let turn = 0; turn < 50 && terminals.panes.size === 0; turn++) await w.clock.settle();
-      const [{ pane_id, pane_pid: pid } = { pane_id: "", pane_pid: 0 }] = terminals.panes.values();
+      const [seen] = [...terminals.panes.values()].toReversed();
+      const { pane_id, pane_pid: pid } = seen ?? { pane_id: "", pane_pid: 0 };
+      for (const { pane_id } of [...sights.panes]) sights.close(pane_id);
       const front = { pid, started: processes.startOf(pid) ?? "", args: ["node", "codex"] };
       sights.open(pane_id, { tmux_socket: SOCKET, command: "node", front });
       processes.start(7_001, pid); // The program itself, below its launcher.
@@ -70,6 +75,27 @@ for (const kind of ["session", "server"] as const) {
     assert.deepEqual([state, result_summary], ["completed", "Mended"]);
   });
 }
+
+Deno.test("a session that is taken up again is linked as the peer that it was", async () => {
+  await using at = await house("session");
+  const { w, folder, terminals } = at;
+  const asked = { title: "Mend", path: folder, backend: "codex" as const, cron: "@yearly" };
+  const { calendar_id } = await recur(w, asked);
+  const worked: unknown[] = [];
+  for (const text of ["Mended", "Mended again"]) {
+    const { job_id } = await run(w, calendar_id);
+    await at.appear();
+    const [attempt] = (await job(w, job_id)).runner.attempts;
+    await at.hook("UserPromptSubmit", { prompt: `[mesh ${attempt?.delivery_id}] Mend` });
+    await at.hook("Stop", { stop_hook_active: false, last_assistant_message: text });
+    assert.equal((await job(w, job_id)).result_summary, text);
+    worked.push(attempt?.executor_peer_id);
+    for (let turn = 0; turn < 60 && (await at.agents()).length > 0; turn++) await w.beat();
+    assert.equal(terminals.panes.size, 0, "it is ended with the fire");
+  }
+  assert.equal(worked[0], worked[1]);
+  assert.equal(terminals.launches.at(-1)?.argv.at(-1), THREAD);
+});
 
 Deno.test("a session that was there before a pane, or in a pane of its own, is not made one with it", async () => {
   await using at = await house("server");

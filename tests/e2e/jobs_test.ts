@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { cancelJob, createJob, getJob } from "../../daemon/jobs/contract.ts";
+import { cancelJob, createJob, getJob, runJob, TERMINAL } from "../../daemon/jobs/contract.ts";
 import { getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
@@ -110,3 +110,33 @@ withOffice(
     await stopServer(office);
   },
 );
+
+for (const { title, agent, hire, before, after } of CASES) {
+  withOffice(
+    import.meta.url,
+    `a recurring job takes up the session of ${title} again, as the peer that it was`,
+    { agent, hire: (lab, bin) => hire(lab, bin, RULES), config: spawning },
+    async (office) => {
+      await before?.(office);
+      const asked = { prompt: "Name the lake", path: office.path, backend: office.worker.backend };
+      const made = await office.call(createJob, { body: { ...asked, cron: "@yearly" } });
+      assert("calendar_id" in made);
+      const params = { id: made.calendar_id };
+      const ran = async () => {
+        const run = await office.call(runJob, { params, body: {} });
+        assert("job_id" in run);
+        const done = await until("its end", async () => {
+          const job = await office.call(getJob, { params: { id: run.job_id } });
+          return "job_id" in job && TERMINAL.includes(job.state) && job;
+        });
+        await until("its release", () => office.panes().length === 0);
+        const { executor, executor_peer_id } = done.runner.attempts[0] ?? {};
+        return [done.state, done.result_summary, executor, executor_peer_id];
+      };
+      const [state, said, executor, peer_id] = await ran();
+      assert.deepEqual([state, said, executor], ["completed", "It is Lake Constance", "spawned"]);
+      assert.deepEqual(await ran(), [state, said, "resumed", peer_id]);
+      await after?.(office);
+    },
+  );
+}

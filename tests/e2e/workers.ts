@@ -79,7 +79,7 @@ export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexW
 }
 
 /** In a process of its own, and as for a user who has trusted our hooks. */
-export function hireLoneCodex(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
+export function hireLoneCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
   const command = ["codex", "--no-daemon", "--dangerously-bypass-hook-trust"];
   return { ...hireCodex(lab, bin, rules), command };
 }
