@@ -129,7 +129,8 @@ for (const { title, agent, hire, before, after } of CASES) {
           const job = await office.call(getJob, { params: { id: run.job_id } });
           return "job_id" in job && TERMINAL.includes(job.state) && job;
         });
-        await until("its release", () => office.panes().length === 0);
+        // Its process has ended by then, and writes no more.
+        await until("its release", () => office.peer({ status: "offline" }));
         const { executor, executor_peer_id } = done.runner.attempts[0] ?? {};
         return [done.state, done.result_summary, executor, executor_peer_id];
       };

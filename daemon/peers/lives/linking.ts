@@ -50,8 +50,8 @@ export class Linking {
   }
 
   /**
-   * Registers the agent that reads in a pane, or says why no message would reach it. Which peer that
-   * is may be known: one whose session was taken up there.
+   * Registers the agent that reads in a pane, or says why no message would reach it. It may be
+   * known which peer that is: one whose session was taken up there.
    */
   async linkPane(
     pane_id: string,
