@@ -2,7 +2,7 @@
 
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { z } from "zod";
+import * as z from "zod";
 import { statePath } from "../daemon/places.ts";
 import { type Command, EXIT, Failed, JSON_FLAG, type Session, type Words } from "./command.ts";
 import { ink, print, printJson } from "./print.ts";

@@ -1,7 +1,7 @@
 /** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, client, Refused } from "kit/client.ts";
 import { tryJson } from "kit/text.ts";
 import { peerByPane } from "../daemon/peers/contract.ts";

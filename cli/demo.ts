@@ -1,6 +1,6 @@
 /** `mesh demo`: two agents and a person talk, in a throw-away mesh; then nothing is left of it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Refused } from "kit/client.ts";
 import type { Clock } from "kit/clock.ts";
 import { getAsk } from "../daemon/asks/contract.ts";

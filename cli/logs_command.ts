@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { type Command, EXIT, Failed, interruptible, type Session, type Words } from "./command.ts";
 import { logPath } from "./lifecycle.ts";
 import { complain, ink, print, printJson, type Style, type Terminal } from "./print.ts";

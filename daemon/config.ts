@@ -1,6 +1,6 @@
 /** Everything the daemon can be told, and by which name (contract 8). */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
 import { ARMS } from "./asks/routing/contract.ts";

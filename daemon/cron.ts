@@ -1,7 +1,7 @@
 /** When a cron pattern fires next, in its time zone: what recurring jobs and schedules share. */
 
 import { Cron as Pattern } from "croner";
-import { z } from "zod";
+import * as z from "zod";
 
 const FIELDS = 5;
 const NICKNAMES = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly"];

@@ -1,6 +1,6 @@
 /** Greets `/ws` connections: who it is, by what proof, as which kind of peer (contract 4). */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Name } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";

@@ -1,7 +1,7 @@
 /** Requests that are done once: what each was answered, by sender, route and key (contract 1). */
 
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Memory, Once } from "kit/route.ts";

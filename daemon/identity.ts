@@ -1,6 +1,6 @@
 /** What the daemon knows of itself for life: its id and its keys, kept in its database. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Ids } from "kit/clock.ts";
 import type { Database } from "kit/sqlite.ts";
 

@@ -1,7 +1,5 @@
 /** Keeps the log file that the daemon's standard error goes to within bounds. */
 
-import { fstatSync } from "node:fs";
-
 /** A log larger than this is begun anew; the one before it is kept beside it, as `.1`. */
 const LOG_BYTES_MAX = 10_485_760;
 const STDERR = 2;
@@ -45,7 +43,7 @@ function begin(path: string, descriptor: number): number {
 /** Whether an open file is the one of this name, and not a terminal or a file that was moved. */
 function isOpenAs(descriptor: number, path: string): boolean {
   try {
-    const open = fstatSync(descriptor), named = Deno.statSync(path);
+    const open = Deno.statSync(`/dev/fd/${descriptor}`), named = Deno.statSync(path);
     return named.isFile && open.ino === named.ino && open.dev === named.dev;
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound) return false;

@@ -1,6 +1,5 @@
 /** The daemon as a process: one for each state directory, from its lock to its last commit. */
 
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -14,7 +13,7 @@ import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
-import { isAlive, parentOf, sendSignal, startOf } from "./processes.ts";
+import { parentOf, sendSignal, startOf } from "./processes.ts";
 import { programsOf } from "./programs.ts";
 import { isAtTerminal } from "./terminal.ts";
 
@@ -58,10 +57,10 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   const opened = openOr(path, () =>
     new Daemon(config, privately(path), {
       ...{ clock, ids, log },
-      machine: hostname(),
+      machine: Deno.hostname(),
       numbers: keyedNumbers,
       pid: Deno.pid,
-      processes: { startOf, isAlive, parentOf, signal: sendSignal },
+      processes: { startOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
       sights: agents.sights,
       adapters: () => agents.adapters,
       hooks: agents.hooks,

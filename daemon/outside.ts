@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { Panes, type Terminals } from "./panes.ts";
+import { type IsAlive, Pulses } from "./processes.ts";
 import { Tmuxes } from "./tmux.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
@@ -23,6 +24,7 @@ import { opencodeAdapter } from "./agents/opencode/opencode.ts";
 import { dataDir } from "./agents/opencode/sessions.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
+  readonly isAlive: IsAlive;
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
   readonly sights: PaneSights;
@@ -44,14 +46,18 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
   const state_dir = join(state, "tmux");
   Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
   const tmuxes = new Tmuxes({ clock, ids, log, state_dir });
+  const pulses = new Pulses();
+  const { isAlive } = pulses;
+  const ground = { tmuxes, clock, log, isAlive };
   return {
+    isAlive,
     adapters: [
-      claudeCodeAdapter({ tmuxes, clock, log, config_dirs: claudeDirs(env) }),
-      codexAdapter({ tmuxes, clock, log, codex_home: codexHome(env), env }),
-      copilotAdapter({ tmuxes, clock, log, config_dir: copilotDir(env) }),
-      geminiAdapter({ tmuxes, clock, log, config_dir: geminiDir(env) }),
-      genericAdapter({ tmuxes, clock, log }),
-      opencodeAdapter({ tmuxes, clock, log, data_dir: dataDir(env) }),
+      claudeCodeAdapter({ ...ground, config_dirs: claudeDirs(env) }),
+      codexAdapter({ ...ground, codex_home: codexHome(env), env }),
+      copilotAdapter({ ...ground, config_dir: copilotDir(env) }),
+      geminiAdapter({ ...ground, config_dir: geminiDir(env) }),
+      genericAdapter(ground),
+      opencodeAdapter({ ...ground, data_dir: dataDir(env) }),
     ],
     hooks: {
       "claude-code": claudeCodeHooks,
@@ -65,7 +71,10 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
     },
-    [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      pulses[Symbol.dispose]();
+      await tmuxes[Symbol.asyncDispose]();
+    },
   };
 }
 

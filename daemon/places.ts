@@ -1,20 +1,18 @@
-/** Where things are, and which addresses are ours: what even the smallest program here needs. */
-
-import { join } from "node:path";
+/** Where things are, and which addresses are ours. It imports nothing, for the hooks' sake. */
 
 /** The part of the environment that decides where things are. */
 export type Env = Readonly<Record<string, string>>;
 
 /** Where the configuration is: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
 export function configPath(env: Env): string {
-  const home = env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config");
-  return env["MESH_CONFIG"] || join(home, "mesh", "config.yaml");
+  const home = env["XDG_CONFIG_HOME"] || `${env["HOME"] ?? ""}/.config`;
+  return env["MESH_CONFIG"] || `${home}/mesh/config.yaml`;
 }
 
 /** Where state is kept: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
 export function statePath(env: Env): string {
-  const home = env["XDG_STATE_HOME"] || join(env["HOME"] ?? "/", ".local", "state");
-  return env["MESH_STATE"] || join(home, "mesh");
+  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
+  return env["MESH_STATE"] || `${home}/mesh`;
 }
 
 /** A file that is not there is an empty one. */

@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { PaneLooks } from "./pane_looks.ts";
 import { isAlive } from "./processes.ts";
 
 /** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
@@ -67,8 +68,6 @@ export function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 
-type Listed = { ok: true; panes: readonly Pane[] } | Failure;
-
 /** The connections of a daemon, one for each server socket. */
 export class Tmuxes implements AsyncDisposable {
   readonly #options: TmuxOptions;
@@ -95,17 +94,18 @@ export class Tmuxes implements AsyncDisposable {
 /** One tmux server, reached through one control client: opened when needed, reopened when lost. */
 export class Tmux implements AsyncDisposable {
   readonly socket: string;
+  readonly looks: PaneLooks;
   readonly #options: TmuxOptions;
   readonly #mark: string;
   readonly #turns = new Map<string, Promise<void>>();
   #connection: Connection | undefined;
   #server_pid: number | undefined;
-  #listing: Promise<Listed> | undefined;
   #buffers = 0;
   #closed = false;
 
   constructor(socket: string, options: TmuxOptions) {
     this.socket = socket;
+    this.looks = new PaneLooks(this, options.clock);
     this.#options = options;
     this.#mark = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
@@ -127,14 +127,9 @@ export class Tmux implements AsyncDisposable {
     return !result.ok && result.reason === "lost" ? await this.run(command) : result;
   }
 
-  async panes(): Promise<Listed> {
+  async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
     const result = await this.look(["list-panes", "-a", "-F", PANE_COLUMNS.join("\t")]);
     return result.ok ? { ok: true, panes: result.lines.flatMap(readPane) } : result;
-  }
-
-  /** The same for those who ask at once: they share one answer, as old as the first question. */
-  panesForAll(): Promise<Listed> {
-    return this.#listing ??= this.panes().finally(() => this.#listing = undefined);
   }
 
   /** The pane's rows with their colours (SGR), the last `history_rows` above the screen first. */
@@ -234,7 +229,8 @@ interface Waiting {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
-  readonly answered: AbortController;
+  /** When it is given up. */
+  readonly due: number;
   readonly resolve: (result: Result) => void;
 }
 
@@ -246,6 +242,8 @@ class Connection {
   readonly #waiting: Waiting[] = [];
   readonly #secret: string;
   readonly #gone: Promise<void>;
+  readonly #ending = new AbortController();
+  #watched = false;
   #asked = 0;
   #attached = false;
   #bytes = 0;
@@ -283,12 +281,12 @@ class Connection {
       return Promise.resolve(failure("queue_full", "Too many commands wait for tmux"));
     }
     const { promise, resolve } = Promise.withResolvers<Result>();
-    const waiting = { token, bytes, lines: [], answered: new AbortController(), resolve };
-    this.#waiting.push(waiting);
+    const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
+    this.#waiting.push({ token, bytes, lines: [], due: clock.now() + answer_ms_max, resolve });
     this.#bytes += bytes;
     // A broken pipe means that the client has ended; its own end says why.
     this.#input.write(sent).catch((error) => this.#options.log.debug("tmux is gone", { error }));
-    void this.#watch(waiting);
+    if (!this.#watched) void this.#watch();
     return promise;
   }
 
@@ -296,10 +294,8 @@ class Connection {
   end(reason: FailureReason, message: string): Promise<void> {
     if (!this.#open) return this.#gone;
     this.#open = false;
-    for (const { answered, resolve } of this.#waiting.splice(0)) {
-      answered.abort();
-      resolve(failure(reason, message));
-    }
+    this.#ending.abort();
+    for (const { resolve } of this.#waiting.splice(0)) resolve(failure(reason, message));
     try {
       this.#child.kill("SIGKILL");
     } catch (error) {
@@ -308,15 +304,18 @@ class Connection {
     return this.#gone;
   }
 
-  async #watch({ answered }: Waiting): Promise<void> {
+  /** One timer for all that wait: the first of them is answered first. */
+  async #watch(): Promise<void> {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    try {
-      await clock.sleep(answer_ms_max, answered.signal);
-    } catch (error) {
-      if (answered.signal.aborted) return;
-      throw error;
+    const { signal } = this.#ending;
+    this.#watched = true;
+    for (let head = this.#waiting[0]; head; head = this.#waiting[0]) {
+      await clock.sleep(head.due - clock.now(), signal).catch(() => undefined);
+      if (signal.aborted) return;
+      if (head !== this.#waiting[0]) continue;
+      return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);
     }
-    await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);
+    this.#watched = false;
   }
 
   async #listen(): Promise<void> {
@@ -344,7 +343,6 @@ class Connection {
     }
     this.#waiting.shift();
     this.#bytes -= head.bytes;
-    head.answered.abort();
     head.resolve(readBlocks(head.lines.slice(0, -1)));
   }
 }

@@ -1,6 +1,6 @@
 /** Where the relay is, and what opens a namespace there: the shapes of two settings. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Secret } from "kit/settings.ts";
 import { isLoopback } from "./places.ts";
 

@@ -1,6 +1,6 @@
 /** How each room is opened: what it needs of the house, and which neighbour meets that. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, client } from "kit/client.ts";
 import type { Daemon } from "./app.ts";
 import { Agents } from "./agents/agents.ts";

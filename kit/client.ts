@@ -1,6 +1,6 @@
 /** Calls a contract. The CLI, the dashboard, the relay's tunnel and the tests all use this. */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Contract } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
 

@@ -1,6 +1,6 @@
 /** Contracts: what a route takes, gives and refuses. Data only; safe in a browser. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { ProblemCode } from "kit/problem.ts";
 
 /** The version of the product, and so of its contracts. */

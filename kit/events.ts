@@ -1,6 +1,6 @@
 /** The event log: written inside of the verb's transaction, told after its commit. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";
@@ -139,6 +139,9 @@ export interface Range {
   readonly type?: string | undefined;
 }
 
+/** Between two walks that forget what is old. */
+const FORGET_REST_MS = 60_000;
+
 export class EventLog {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -146,6 +149,8 @@ export class EventLog {
   readonly #listeners = new Set<Listener>();
   /** The last number that is on the disk: readers see no further. */
   #committed: number;
+  /** Until when there is nothing to forget. */
+  #rest_until = 0;
 
   constructor(db: Database, clock: Clock, log: Log) {
     this.#db = db;
@@ -201,9 +206,11 @@ export class EventLog {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Drops what is older than `before`, in a small step; how many went. */
+  /** Drops what is older than `before`, in small steps, and rests after the last; how many went. */
   forget(before: number, limit: number): number {
-    return this.#db.transact(() =>
+    const now = this.#clock.now();
+    if (now < this.#rest_until) return 0;
+    const gone = this.#db.transact(() =>
       this.#db.run(
         `delete from events where id in
            (select id from (select id, at from events order by id limit :limit)
@@ -211,6 +218,8 @@ export class EventLog {
         { before, limit },
       )
     );
+    if (gone < limit) this.#rest_until = now + FORGET_REST_MS;
+    return gone;
   }
 
   #bounds() {

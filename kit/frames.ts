@@ -2,7 +2,7 @@
 
 import { invalidRequest } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
-import type { z } from "zod";
+import type * as z from "zod";
 
 type Frame = { type: string };
 type Handlers<S, F extends Frame> = {

@@ -1,6 +1,6 @@
 /** Contracts, read as OpenAPI 3.1. Nothing is written twice. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Contract } from "kit/contract.ts";
 import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
 

@@ -1,6 +1,6 @@
 /** Every refusal the daemon can give, in one table: its status, its sentence, what it carries. */
 
-import { z } from "zod";
+import * as z from "zod";
 
 const Issue = z.object({ path: z.string(), message: z.string() });
 const Candidate = z.object({ peer_id: z.string(), name: z.string(), circle: z.string() });

@@ -1,7 +1,7 @@
 /** Routes: a contract joined to a function, registered on Hono, behind one door. */
 
 import { type Context, Hono } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 import { type Contract, IdempotencyKey, type Part } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 

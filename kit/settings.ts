@@ -1,6 +1,6 @@
 /** Reads a table of settings from a file and the environment: one run names every mistake. */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** One row a setting: its dotted key, and its shape, whose description says what is allowed. */
 export type Settings = Record<string, z.ZodType>;

@@ -1,6 +1,6 @@
 /** Everything the relay can be told (specification 5, contract 9). */
 
-import { z } from "zod";
+import * as z from "zod";
 import { addressOf } from "./net/address.ts";
 import type { Proxy } from "./net/bucket.ts";
 

@@ -1,6 +1,6 @@
 /** What the relay says of itself. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract } from "kit/contract.ts";
 
 export const getRelayHealth = contract({

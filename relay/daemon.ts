@@ -1,6 +1,6 @@
 /** What apps and guests ask of a daemon through the tunnel, and how its refusals come back. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type { Machines } from "./tunnel/contract.ts";

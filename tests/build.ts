@@ -2,9 +2,13 @@
 
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/contract.ts";
+import { RealDaemon, temporary } from "./bench/child.ts";
+import { runParts } from "./bench/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const BUNDLE = `${ROOT}dist/mesh.js`;
+/** A part for each role and what roles share, so that none pays for another's. */
+const PARTS = `${ROOT}dist/parts`;
+const BUNDLE = `${PARTS}/main.js`;
 const EXECUTABLE = `${ROOT}dist/mesh`;
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 
@@ -43,15 +47,44 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
   }
 }
 
-Deno.mkdirSync(`${ROOT}dist`, { recursive: true });
-await mustRun(["bundle", "--platform", "deno", "-o", BUNDLE, "main.ts"]);
-const alone = ["run", "-A", "--no-config", "--no-lock", "--no-remote", "--no-npm", BUNDLE];
+/** Nothing but the parts: no configuration, no package that would have to be fetched. */
+const ALONE = ["--no-remote", "--no-npm"];
+const GREETING = {
+  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  params: {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "build", version: VERSION },
+  },
+};
+
+/** Whether the daemon has what it loads only when it is asked for. */
+async function proveDaemon(): Promise<void> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path, { flags: ALONE });
+  const headers = { "content-type": "application/json" };
+  const greeting = { method: "POST", headers, body: JSON.stringify(GREETING) };
+  for (
+    const [path, init] of [["/metrics", {}], ["/openapi.json", {}], ["/mcp", greeting]] as const
+  ) {
+    const response = await fetch(`${daemon.base}${path}`, init);
+    if (!response.ok) throw new Error(`${path} of the bundle: ${await response.text()}`);
+    await response.body?.cancel();
+  }
+  print("The bundle's daemon answers with all that it loads late");
+}
+
+print("$ deno task parts");
+await runParts();
+const alone = ["run", "-A", "--no-config", "--no-lock", ...ALONE, BUNDLE];
 await prove("The bundle", Deno.execPath(), alone);
+await proveDaemon();
 
 /** The runtime part of an executable; where none can be fetched, Deno itself stands in for it. */
 const runtime = Deno.env.get("DENORT_BIN");
 if (runtime) {
-  await mustRun(["compile", "-A", "--no-check", "--no-config", "--output", EXECUTABLE, BUNDLE]);
+  const settings = ["-A", "--no-check", "--no-config", "--unstable-no-legacy-abort"];
+  await mustRun(["compile", ...settings, "--output", EXECUTABLE, BUNDLE]);
   const { out } = await run(EXECUTABLE, ["--version"], "/");
   if (out.startsWith("deno ")) {
     print("The executable is built; Deno stands in for its runtime part");

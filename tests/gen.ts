@@ -1,6 +1,6 @@
 /** Renders the golden files; run by itself (`deno task gen`) it writes them. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { jsonLog } from "kit/log.ts";
 import { FakeClock } from "kit/clock.ts";
 import { Database } from "kit/sqlite.ts";

@@ -7,7 +7,7 @@ import { PROBLEMS } from "kit/problem.ts";
 import { migrations } from "../daemon/migrations.ts";
 import { relayMigrations } from "../relay/migrations.ts";
 import { routesOf } from "../daemon/routes.ts";
-import { foldersIn, type Source, sources } from "./tidy/sources.ts";
+import { foldersIn, type Import, type Source, sources } from "./tidy/sources.ts";
 import { world } from "./world.ts";
 
 const FILE_LINES_MAX = 400;
@@ -167,20 +167,39 @@ rule(
     ),
 );
 
-function loadedBy(start: Source): Source[] {
+rule(
+  "a hook loads no package and nothing of Node's: an agent waits for it",
+  () =>
+    HOUSE.filter(({ path }) => path === "main.ts" || path === "daemon/agents/hook.ts").flatMap((
+      start,
+    ) =>
+      loadedBy(start, isEager).flatMap(({ path, imports }) =>
+        imports.filter(isEager).filter(({ to }) => !/\.ts$/.test(to))
+          .map(({ to }) => `${start.path} loads ${path}, which imports ${to}`)
+      )
+    ),
+);
+
+function isEager({ type_only, lazy }: Import): boolean {
+  return !type_only && !lazy;
+}
+
+function loadedBy(
+  start: Source,
+  follows = ({ type_only }: Import) => !type_only,
+): Source[] {
   const loaded = new Set([start]);
   for (const { imports } of loaded) {
-    for (const { to, type_only } of imports) {
+    for (const { to } of imports.filter(follows)) {
       const next = SOURCES.find(({ path }) => path === to);
-      if (next && !type_only) loaded.add(next);
+      if (next) loaded.add(next);
     }
   }
   return [...loaded];
 }
 
 rule("no file imports itself, by whatever way around", () => {
-  const eager = ({ imports }: Source) =>
-    imports.filter(({ type_only, lazy }) => !type_only && !lazy);
+  const eager = ({ imports }: Source) => imports.filter(isEager);
   const done = new Set<string>(), cycles = new Set<string>();
   const visit = (path: string, way: readonly string[]): void => {
     if (way.includes(path)) {

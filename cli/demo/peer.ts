@@ -1,6 +1,6 @@
 /** One of the two agents of the demo: a small program that speaks `/ws`, and shows what is said. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Beacon, readBeacon, readSettings } from "../daemon_client.ts";
 import { EXIT, Failed, type Session } from "../command.ts";
 import { ink, print, type Terminal } from "../print.ts";

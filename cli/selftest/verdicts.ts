@@ -1,7 +1,7 @@
 /** What the results say of each rung, and where the daemon and `mesh doctor` read it. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import {
   RungName,
   type Tested,

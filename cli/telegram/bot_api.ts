@@ -1,6 +1,6 @@
 /** The Telegram Bot API: typed calls, parsed answers, and faults that never hold the token. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Secret } from "kit/settings.ts";
 import { tryJson } from "kit/text.ts";

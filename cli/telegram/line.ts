@@ -1,6 +1,6 @@
 /** The surface's connection to the daemon (contract 4): made again for ever, pings answered. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import { Failed } from "../command.ts";
 import { Backoff, type Chance, pause } from "./patience.ts";

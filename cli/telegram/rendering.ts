@@ -1,6 +1,6 @@
 /** How an inbox item looks in a chat: plain text in messages of 4096 units, and its buttons. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { InboxItem, Push } from "../../daemon/inbox/contract.ts";
 import { clean } from "../print.ts";
 import { fit } from "../table.ts";

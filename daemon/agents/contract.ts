@@ -1,6 +1,6 @@
 /** What the house asks of an adapter: how to reach one kind of agent, and what to believe of it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract } from "kit/contract.ts";
 import type { Backend } from "../peers/contract.ts";
 

@@ -1,6 +1,6 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
-import { systemClock } from "kit/clock.ts";
+import { inTime, systemClock } from "kit/clock.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { isAlive } from "../processes.ts";
 
@@ -12,6 +12,7 @@ const HELD_EVENTS: readonly (string | undefined)[] = ["PermissionRequest", "perm
 const WAITING = "Wake";
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
+const CHUNK_BYTES = 65_536;
 
 /** Prints what the agent is to be answered; whatever goes wrong is silence. The exit code. */
 export async function runHook(args: readonly string[], env: Env): Promise<number> {
@@ -27,8 +28,8 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
 
 /** Waits until a message is to wake the session, which is told on the standard error. */
 async function wait(agent: string | undefined, env: Env): Promise<number> {
-  const input = new Response(Deno.stdin.readable).text();
-  const { session_id }: Record<string, unknown> = JSON.parse(await within(TOTAL_MS_MAX, input));
+  const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
+  const { session_id }: Record<string, unknown> = JSON.parse(new TextDecoder().decode(input));
   if (typeof session_id !== "string") throw new Error("The payload names no session");
   const { waitForWaking } = await import("./claude_code/wake.ts");
   return await waitForWaking(session_id, {
@@ -46,8 +47,8 @@ async function wait(agent: string | undefined, env: Env): Promise<number> {
 async function handOn([agent, event]: readonly string[], env: Env): Promise<string | undefined> {
   // First, whatever follows: the agent is not to write into a pipe that nobody reads.
   const began = systemClock.now();
-  const input = new Response(Deno.stdin.readable).arrayBuffer();
-  const body = payloadOf({ agent, event }, new Uint8Array(await within(TOTAL_MS_MAX, input)));
+  const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
+  const body = payloadOf({ agent, event }, input);
   const daemon = daemonNotice(env);
   if (daemon === undefined) return undefined;
   const held_ms = HELD_EVENTS.includes(event) ? daemon.held_ms : 0;
@@ -92,17 +93,29 @@ export async function announce(env: Env): Promise<void> {
   }
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const over = new AbortController();
-  const alarm = async (): Promise<never> => {
-    await systemClock.sleep(ms, over.signal);
-    throw new Error("The daemon has not answered in time");
-  };
-  try {
-    return await Promise.race([work, alarm()]);
-  } finally {
-    over.abort();
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return inTime(ms, work, "The daemon has not answered in time");
+}
+
+interface Reader {
+  read(into: Uint8Array): Promise<number | null>;
+}
+
+/** Reads to the end. By hand: to load the runtime's streams is a tenth of a hook's time. */
+async function readAll(from: Reader): Promise<Uint8Array> {
+  let all = new Uint8Array(CHUNK_BYTES);
+  for (let size = 0;;) {
+    const read = await from.read(all.subarray(size));
+    if (read === null) return all.subarray(0, size);
+    size += read;
+    if (size === all.length) all = grown(all);
   }
+}
+
+function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(bytes.length * 2);
+  larger.set(bytes);
+  return larger;
 }
 
 interface Asked {
@@ -112,14 +125,10 @@ interface Asked {
 }
 
 async function ask(url: URL, { agent, body, env }: Asked): Promise<string | undefined> {
-  const connection = await connect(url);
+  using connection = await connect(url);
   if (!connection) return undefined;
-  try {
-    await writeAll(connection, requestOf({ agent, host: url.host, body, env }));
-    return read(await new Response(connection.readable).text());
-  } finally {
-    close(connection);
-  }
+  await writeAll(connection, requestOf({ agent, host: url.host, body, env }));
+  return read(new TextDecoder().decode(await readAll(connection)));
 }
 
 /**
@@ -170,15 +179,6 @@ async function connect({ hostname, port }: URL): Promise<Deno.TcpConn | undefine
 
 async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-}
-
-/** Reading to the end has closed it already. */
-function close(connection: Deno.TcpConn): void {
-  try {
-    connection.close();
-  } catch (fault) {
-    if (!(fault instanceof Deno.errors.BadResource)) throw fault;
-  }
 }
 
 /** Undefined without a daemon: what one that was killed left behind may be another's port now. */

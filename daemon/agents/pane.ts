@@ -6,6 +6,7 @@ import {
   argumentsOf,
   foregroundOf,
   groupOf,
+  type IsAlive,
   isAlive,
   isDescendant,
   isStopped,
@@ -27,6 +28,8 @@ export interface PaneOptions {
   readonly log: Log;
   readonly screen: Screen;
   readonly settle_ms?: number;
+  /** Whether the agent's process lives, as looks ask it again and again. */
+  readonly isAlive?: IsAlive;
   /** Evidence of an open dialog that is better than the screen, e.g. the agent's own registry. */
   readonly dialogKnown?: (peer: Addressee) => Promise<boolean>;
   /** What a shell reads it executes: nothing is typed at its prompt unless this says `typed`. */

@@ -1,6 +1,6 @@
 /** What the world may say about asks: questions that want replies. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
 import { escapeMarkup } from "kit/text.ts";
 import { Attaching, Attachments } from "../delivery/attachments/contract.ts";

@@ -1,6 +1,6 @@
 /** The asks' contracts, each met by its verb. */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import { OK } from "kit/contract.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
 import { type DeliveryState, Traceparent } from "../delivery/contract.ts";

@@ -1,6 +1,6 @@
 /** What the world may say about deliveries: notes, broadcasts, drains, traces. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { Attaching, Attachments } from "./attachments/contract.ts";

@@ -261,12 +261,14 @@ export class Delivery {
   /** Once a second: what is past its time, or drained and never settled. */
   beat(now: number): void {
     const { db } = this.#ground;
-    db.transact(() => {
-      for (const message of ledger.overdue(db, now, BEAT_ROWS_MAX)) this.#expire(message);
-      for (const message of ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX)) {
-        this.#steps.repeated(message, "not_settled");
-      }
-    });
+    const overdue = ledger.overdue(db, now, BEAT_ROWS_MAX);
+    if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
+    const unsettled = ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX);
+    if (unsettled.length > 0) {
+      db.transact(() =>
+        unsettled.forEach((message) => this.#steps.repeated(message, "not_settled"))
+      );
+    }
     this.#limits.beat(now);
     const waiting = ledger.peersWaiting(db);
     this.#sockets.beat(now, waiting);

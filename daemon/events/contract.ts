@@ -1,6 +1,6 @@
 /** What the daemon says of itself: its health, its events, its numbers, its interface. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, QueryNumber } from "kit/contract.ts";
 
 const maybe = z.string().nullable();

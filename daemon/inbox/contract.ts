@@ -1,6 +1,6 @@
 /** What the world may say about the human inbox. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Ok, QueryFlag, QueryNumber, Text } from "kit/contract.ts";
 import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { Question } from "../asks/contract.ts";

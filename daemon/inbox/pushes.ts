@@ -1,6 +1,6 @@
 /** SQL for what surfaces show: who they are, each push, each ref. No decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Push } from "./contract.ts";
 

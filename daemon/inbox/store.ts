@@ -1,6 +1,6 @@
 /** SQL for the human inbox. Each function is one statement; no decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { toWire } from "../delivery/attachments/contract.ts";
 import { InboxItem } from "./contract.ts";

@@ -1,6 +1,6 @@
 /** The surfaces of the inbox: who shows items to the human, what each was sent, what it showed. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { MeshEvent } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
 import type { Held } from "../delivery/contract.ts";

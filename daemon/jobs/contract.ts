@@ -1,6 +1,6 @@
 /** What the world may say about jobs and their templates, as data. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, line, Name, QueryNumber, Text, TextOrNone } from "kit/contract.ts";
 import { Cron, Timezone } from "../cron.ts";
 import { Backend } from "../peers/contract.ts";

@@ -1,6 +1,6 @@
 /** What the world may say to `/mcp`: JSON-RPC by POST, and nothing by any other method. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract } from "kit/contract.ts";
 
 /** JSON-RPC's own forms: the protocol's schemas are the SDK's to check. */

@@ -1,7 +1,7 @@
 /** What a tool is: data for a model, one verb, and how its answers and refusals are told. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
-import type { z } from "zod";
+import type * as z from "zod";
 import { type Call, Refused } from "kit/client.ts";
 import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
 import { invalidRequest, Problem, type ProblemBody } from "kit/problem.ts";

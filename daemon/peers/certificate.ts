@@ -1,6 +1,6 @@
 /** Birth certificates: signed by this daemon, 24 h, bound to one session of one agent. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 

@@ -1,6 +1,6 @@
 /** What the world may say about peers: who is here, how it is reached, how it comes and goes. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, line, Name, Ok, QueryFlag } from "kit/contract.ts";
 import { RestartBlock } from "../spawn/restarts/contract.ts";
 import { peerMachine } from "./machine.ts";

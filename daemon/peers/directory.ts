@@ -12,7 +12,7 @@ import {
   type Transport,
 } from "./contract.ts";
 import * as rows from "./store.ts";
-import type { StoredPeer } from "./store.ts";
+import type { Place, StoredPeer } from "./store.ts";
 
 /** Roles that are found by name from every circle. */
 const EVERYWHERE: readonly Role[] = ["service", "orchestrator", "human"];
@@ -224,7 +224,7 @@ export class Directory {
     this.#touched.set(peer_id, this.#ground.clock.now());
   }
 
-  lastSeen({ peer_id, last_seen }: StoredPeer): number | null {
+  lastSeen({ peer_id, last_seen }: Pick<StoredPeer, "peer_id" | "last_seen">): number | null {
     return this.#touched.get(peer_id) ?? last_seen;
   }
 
@@ -319,7 +319,7 @@ export function toAddressee(peer: StoredPeer): Addressee | undefined {
 }
 
 /** Where a peer is, or was. */
-export function placeOf(peer: StoredPeer): Addressee {
+export function placeOf(peer: Place): Addressee {
   const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
   const { peer_id, backend, tmux_socket, pane_id } = peer;
   const process = { agent_pid, agent_started, runtime_session_id };

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee, Sighting } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
-import { type Directory, isLive, placeOf, toAddressee } from "./directory.ts";
+import { type Directory, isLive, toAddressee } from "./directory.ts";
 import type { RoleChange } from "./lives/contract.ts";
 import type { Replaced } from "./lives/replaced.ts";
 import { Watch } from "./lives/watch.ts";
@@ -239,6 +239,8 @@ export class Peers {
   observed(seen: Addressee, { alive, turn_state, model, source, at }: Sighting): void {
     const { db, clock } = this.#ground;
     const { peer_id } = seen;
+    const isNews = turn_state !== null && turn_state !== seen.turn_state;
+    if (alive && model === undefined && !isNews) return;
     db.transact(() => {
       const now = rows.get(db, peer_id);
       if (!now || !isLive(now) || now.machine !== this.#needs.machine) return;
@@ -260,12 +262,12 @@ export class Peers {
 
   /** Offline, because nobody has seen them: agents without a process of their own. */
   unseen(): Addressee[] {
-    return rows.unseen(this.#ground.db).map(placeOf);
+    return rows.unseen(this.#ground.db);
   }
 
   /** Everyone that a rung could reach. */
   addressees(): Addressee[] {
-    return rows.alive(this.#ground.db).flatMap((peer) => toAddressee(peer) ?? []);
+    return rows.addressees(this.#ground.db);
   }
 
   /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */

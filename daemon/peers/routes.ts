@@ -1,6 +1,6 @@
 /** The peers' contracts, each met by its verb. */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import { OK } from "kit/contract.ts";
 import { type Route, route } from "kit/route.ts";
 import type { Registry } from "./certificate.ts";

@@ -1,6 +1,6 @@
 /** SQL for peers. Each function is one statement; no decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Address, Peer } from "./contract.ts";
@@ -35,11 +35,41 @@ export const StoredPeer = Peer.omit({
 });
 export type StoredPeer = z.output<typeof StoredPeer>;
 
+/** What tells whether a peer is here: all of a record has four times as much to read. */
+const Watched = StoredPeer.pick({
+  peer_id: true,
+  machine: true,
+  agent_pid: true,
+  agent_started: true,
+  last_seen: true,
+  registered_at: true,
+});
+export type Watched = z.output<typeof Watched>;
+
+/** Where a peer is, for the rungs and for the looks at agents. */
+const Place = StoredPeer.pick({
+  peer_id: true,
+  backend: true,
+  tmux_socket: true,
+  pane_id: true,
+  agent_pid: true,
+  agent_started: true,
+  runtime_session_id: true,
+  turn_state: true,
+  turn_at: true,
+  metadata: true,
+});
+export type Place = z.output<typeof Place>;
+
 const ADDRESS = `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
   mesh_session_id, closed, dropped_at`;
 
 const Row = rowOf(StoredPeer);
+const WatchedRow = rowOf(Watched);
+const PlaceRow = rowOf(Place);
 const columns = Object.keys(StoredPeer.shape);
+const watched_columns = Object.keys(Watched.shape).join(", ");
+const place_columns = Object.keys(Place.shape).join(", ");
 const INSERT = `insert into peers (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
 const UPDATE = `update peers set ${
@@ -90,11 +120,29 @@ export function alive(db: Database): StoredPeer[] {
   );
 }
 
-/** Offline since nobody could tell that they live: agents without a process, known by a session. */
-export function unseen(db: Database): StoredPeer[] {
+/** Who has to show once a second that it is here; the human need not. */
+export function watched(db: Database): Watched[] {
   return db.all(
-    Row,
-    `select * from peers
+    WatchedRow,
+    `select ${watched_columns} from peers
+     where status in ('online', 'busy') and dropped_at is null and role <> 'human'`,
+  );
+}
+
+/** Everyone that a rung could reach. */
+export function addressees(db: Database): Place[] {
+  return db.all(
+    PlaceRow,
+    `select ${place_columns} from peers
+     where status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
+  );
+}
+
+/** Offline since nobody could tell that they live: agents without a process, known by a session. */
+export function unseen(db: Database): Place[] {
+  return db.all(
+    PlaceRow,
+    `select ${place_columns} from peers
      where status = 'offline' and dropped_at is null and closed = 0
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,

@@ -1,6 +1,6 @@
 /** What the world may say about spawning: its settings, a spawn, a fork. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
 import { Backend } from "../peers/contract.ts";
 

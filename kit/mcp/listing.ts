@@ -1,7 +1,7 @@
 /** How a tool is told to a model: its words, its schemas, and what it promises not to change. */
 
 import type { Tool as Listing } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 
 /** MCP's annotations. The world of these tools is closed: the peers of one mesh. */
 export interface Hints {

@@ -1,6 +1,6 @@
 /** What daemon and relay say to each other: heads as JSON, bodies as bytes, each with its limit. */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** The version that is spoken here. Another one is refused by name. */
 export const PROTOCOL = 1;

@@ -1,6 +1,6 @@
 /** What the world may say to get a secret, and to sign in with one. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract } from "kit/contract.ts";
 
 /** A page, which no schema describes. */

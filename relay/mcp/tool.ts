@@ -1,7 +1,7 @@
 /** What a remote tool is: data for a model, the scope it needs, and one verb. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
 import { invalidRequest } from "kit/problem.ts";
 import type { Machine } from "../tunnel/contract.ts";

@@ -1,6 +1,6 @@
 /** What the world may say to the relay's OAuth 2.1 authorization server, and what it answers. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant } from "kit/contract.ts";
 import { READ, WRITE } from "../mcp/contract.ts";
 

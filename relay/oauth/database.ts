@@ -1,7 +1,7 @@
 /** The OAuth database as a file: private, bound to one issuer, and held by one process for life. */
 
 import { dirname } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Log } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import { relayMigrations } from "../migrations.ts";

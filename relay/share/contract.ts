@@ -1,6 +1,6 @@
 /** What the world may say about shares at the relay: their owner, and the guest with the link. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Ok, Shown } from "kit/contract.ts";
 import { Permissions, Share, ttl_seconds } from "../../daemon/peers/shares/contract.ts";
 

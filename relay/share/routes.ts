@@ -1,6 +1,6 @@
 /** Shares: what their owner may do by secret or session, and what a guest may do by the link. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Contract, OK } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX, rawRoute, readBody, type Route } from "kit/route.ts";

@@ -1,6 +1,6 @@
 /** The machines behind the relay: what is told of them, and how the other rooms reach them. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 

@@ -1,24 +1,10 @@
 /** The relay's numbers, for Prometheus. Its library is loaded when somebody reads them. */
 
-import type { Counter, Histogram, Registry } from "prom-client";
+import type { Instruments, Levels } from "./instruments.ts";
 import type { Outcome } from "./machines.ts";
 
-/** What is read at the moment of asking. */
-export interface Levels {
-  readonly daemons: number;
-  readonly requests: number;
-  readonly held_bytes: number;
-}
-
-const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60];
 /** Times that are kept until somebody reads; the oldest half of them goes when they are more. */
 const TIMES_MAX = 8192;
-
-interface Instruments {
-  readonly registry: Registry;
-  readonly requests: Counter<"outcome">;
-  readonly seconds: Histogram;
-}
 
 export class Meters {
   readonly #levels: () => Levels;
@@ -46,34 +32,6 @@ export class Meters {
 }
 
 async function open(levels: () => Levels): Promise<Instruments> {
-  const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
-  const registry = new Registry();
-  const registers = [registry];
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge("mesh_relay_daemons", "Daemons that are connected", () => levels().daemons);
-  gauge("mesh_relay_requests", "Requests that are under way", () => levels().requests);
-  gauge("mesh_relay_held_bytes", "Bytes of answers not read yet", () => levels().held_bytes);
-  return {
-    registry,
-    requests: new Counter({
-      name: "mesh_relay_requests_total",
-      help: "Requests to daemons, by how they ended",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    seconds: new Histogram({
-      name: "mesh_relay_request_seconds",
-      help: "From a request to the head of its answer",
-      buckets: BUCKETS_SECONDS,
-      registers,
-    }),
-  };
+  const { openInstruments } = await import("./instruments.ts");
+  return openInstruments(levels);
 }

@@ -4,7 +4,7 @@ import type { Contract } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route } from "kit/route.ts";
 import type { Ears, Line } from "kit/tunnel/line.ts";
-import { z } from "zod";
+import * as z from "zod";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
 import type { Registry } from "./machines.ts";

@@ -1,9 +1,9 @@
 /** Programs of ours as children: the real daemon on a state of its own, a bare server, a load. */
 
 import { TextLineStream } from "./lines.ts";
+import { running } from "./program.ts";
 
 const HERE = import.meta.dirname ?? ".";
-const ROOT = `${HERE}/../..`;
 const START_MS_MAX = 15_000;
 const LOOK_EVERY_MS = 2;
 
@@ -80,9 +80,7 @@ export function launch(
     MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
     ...settings,
   };
-  return spawn(["run", "-A", "--cached-only", ...flags, `${ROOT}/main.ts`, "daemon"], {
-    env: { ...env, HOME: state, DENO_DIR },
-  });
+  return spawn(running("daemon", flags), { env: { ...env, HOME: state, DENO_DIR } });
 }
 
 /** A script of this folder that says one line when it is ready, and ends with its input. */

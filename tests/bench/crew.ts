@@ -3,10 +3,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process.ts";
+import { isOurs, running } from "./program.ts";
 
 /** Half of the crew reads its pane alone; the other half has the tools, over a stdio proxy. */
 export const CREW = 20;
-const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 const START_MS_MAX = 60_000;
 const LOOK_MS = 50;
 
@@ -50,7 +50,7 @@ export class Crew implements AsyncDisposable {
   static async start(dir: string): Promise<Crew> {
     const greeting = GREETING.map((message) => JSON.stringify(message)).join("\n");
     Deno.writeTextFileSync(`${dir}/greeting`, `${greeting}\n`);
-    const mesh = `${Deno.execPath()} run -A --cached-only ${MAIN} mcp`;
+    const mesh = [Deno.execPath(), ...running("mcp")].join(" ");
     const proxied = `cat ${dir}/greeting - | ${mesh} >> ${dir}/answers`;
     const settings = {
       TMUX: "",
@@ -75,7 +75,7 @@ export class Crew implements AsyncDisposable {
     const server = Number(this.tmux("display-message", "-p", "#{pid}"));
     return [...all].flatMap(([pid, { words }]) => {
       const own = below(pid, this.daemon.pid);
-      if (!own && !(below(pid, server) && words.includes(MAIN) && !words.startsWith("sh "))) {
+      if (!own && !(below(pid, server) && isOurs(words) && !words.startsWith("sh "))) {
         return [];
       }
       return [{
@@ -136,7 +136,7 @@ export class Crew implements AsyncDisposable {
 
   #kindOf(pid: number, words: string): Ours["kind"] {
     if (pid === this.daemon.pid) return "daemon";
-    if (words.endsWith(`${MAIN} mcp`)) return "stdio proxy";
+    if (isOurs(words, "mcp")) return "stdio proxy";
     return /^(?:\S*\/)?tmux /.test(words) ? "tmux client" : "other";
   }
 }

@@ -2,10 +2,11 @@
 
 import { checks } from "./checks.ts";
 import { calm, crew, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
+import { runParts } from "./program.ts";
 import { relayed } from "./relayed.ts";
 
-const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 3, sockets: 300, queued: 100_000 };
-const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 10, sockets: 2000, queued: 100_000 };
+const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, queued: 100_000 };
+const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };
 
 /** With `--only NAME` the figures of one part. */
 const PARTS = [live, calm, crew, idle, starts, hook, checks, relayed];
@@ -13,6 +14,8 @@ const PARTS = [live, calm, crew, idle, starts, hook, checks, relayed];
 const at = Deno.args.indexOf("--only");
 const only = at < 0 ? undefined : Deno.args[at + 1];
 const effort = Deno.args.includes("--quick") ? QUICK : FULL;
+// What is shipped is what counts; `--sources` measures the sources as they lie here.
+if (!Deno.args.includes("--sources")) await runParts();
 const figures: Figure[] = [];
 for (const part of PARTS.filter(({ name }) => only === undefined || name === only)) {
   const found = await part(effort);
@@ -27,7 +30,7 @@ print(`\n${path}`);
 
 function row({ what, value, unit, budget, bare, rising = false, note = "" }: Figure): string {
   const kept = rising ? value >= budget : value <= budget;
-  const ratio = bare === undefined ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
+  const ratio = !bare ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
   const cells = [
     what.padEnd(34),
     `${short(value)} ${unit}`.padStart(14),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import type { Contract } from "kit/contract.ts";
 import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
 import { routesOf } from "../../daemon/routes.ts";

@@ -6,7 +6,7 @@ import { FakeClock } from "kit/clock.ts";
 import { copilotAdapter } from "../../daemon/agents/copilot/copilot.ts";
 import { copilotHooks } from "../../daemon/agents/copilot/hooks.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
-import { configDir, doingOf, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
+import { configDir, Records, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
 import type { Addressee } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { world } from "../world.ts";
@@ -227,6 +227,7 @@ type Recorded = string | [type: string, data: Record<string, unknown>, agentId?:
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
   readonly config_dir = join(this.dir, ".copilot");
+  readonly records = new Records(this.config_dir);
 
   write(path: string, text: string): void {
     const whole = join(this.config_dir, path);
@@ -248,6 +249,11 @@ class Home implements Disposable {
   opened(pid = Deno.pid): this {
     this.write(`session-state/${ID}/inuse.${pid}.lock`, String(pid));
     return this;
+  }
+
+  /** What the records say of the session, to the process that has it open. */
+  doing() {
+    return this.records.doingOf(ID, Deno.pid);
   }
 
   resume(runtime_session_id = ID, path = "/work/api") {
@@ -290,7 +296,7 @@ for (const [what, records, turn] of DOINGS) {
   Deno.test(`the records tell of a session of Copilot's that ${what}`, () => {
     using home = new Home();
     home.opened().session(records);
-    assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, turn);
+    assert.equal(home.doing()?.turn_state, turn);
   });
 }
 
@@ -301,28 +307,28 @@ Deno.test("a subagent's turns are not the session's, its dialogs are", () => {
     data = {},
   ): [string, Record<string, unknown>, string] => [type, data, "a"];
   home.opened().session([START, SAID, WENT, of(WENT), of(DONE)]);
-  assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, "working");
+  assert.equal(home.doing()?.turn_state, "working");
   home.session([START, SAID, WENT, of("permission.requested", { requestId: "1" })]);
-  assert.equal(doingOf(home.config_dir, ID, Deno.pid)?.turn_state, "awaiting_input");
+  assert.equal(home.doing()?.turn_state, "awaiting_input");
   home.session([START, SAID, WENT, DONE, of("assistant.message", { model: "small" })]);
-  const { turn_state, model, at } = doingOf(home.config_dir, ID, Deno.pid) ?? {};
+  const { turn_state, model, at } = home.doing() ?? {};
   assert.deepEqual([turn_state, model, at], ["idle", "gpt-6", NOON + 3_000]);
 });
 
 Deno.test("records are a process's own, are read from their end, and name the model", () => {
   using home = new Home();
-  assert.equal(doingOf(home.config_dir, ID, Deno.pid), undefined);
+  assert.equal(home.doing(), undefined);
   const padding = Array.from({ length: 500 }, () => ["noise", { text: "x".repeat(400) }] as const);
   const noise = padding.map(([type, data]): [string, Record<string, unknown>] => [type, data]);
   home.session([START, ASKED, ...noise, SAID, ["assistant.message", { model: "gpt-7" }]]);
-  assert.equal(doingOf(home.config_dir, ID, Deno.pid), undefined, "nobody has it open");
+  assert.equal(home.doing(), undefined, "nobody has it open");
   home.opened(1);
-  assert.equal(doingOf(home.config_dir, ID, Deno.pid), undefined, "another has it open");
+  assert.equal(home.doing(), undefined, "another has it open");
   home.opened();
-  const doing = doingOf(home.config_dir, ID, Deno.pid);
+  const doing = home.doing();
   assert.deepEqual([doing?.turn_state, doing?.model], ["working", "gpt-7"]);
   assert.equal(doing?.at, NOON + 503_000);
-  assert.equal(doingOf(home.config_dir, "../../x", Deno.pid), undefined);
+  assert.equal(home.records.doingOf("../../x", Deno.pid), undefined);
 });
 
 const PEER: Addressee = {

@@ -40,6 +40,7 @@ async function hook(
   env: Record<string, string> = {},
   event = "UserPromptSubmit",
   agent = "claude-code",
+  payload: Readonly<Record<string, unknown>> = PAYLOAD,
 ): Promise<Hooked> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
@@ -50,7 +51,7 @@ async function hook(
     stderr: "piped",
   }).spawn();
   const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(JSON.stringify(PAYLOAD)));
+  await writer.write(new TextEncoder().encode(JSON.stringify(payload)));
   await writer.close();
   const { code, stdout, stderr } = await child.output();
   assert.equal(new TextDecoder().decode(stderr), "");
@@ -83,6 +84,16 @@ Deno.test("a hook hands its event on, says who it is, and prints the answer", as
   assert.deepEqual(said.map((name) => request?.headers.get(name)), [
     ...["Bearer tok-hook", "4242", "%7", "/tmp/sock,1,0"],
   ]);
+});
+
+Deno.test("a hook hands on what is long, and prints an answer that is long", async () => {
+  using home = new Home();
+  const long = "ü".repeat(300_000);
+  await using daemon = fakeDaemon(home, () => Response.json({ long }));
+  const payload = { ...PAYLOAD, prompt: long };
+  const { code, out } = await hook(home, {}, "UserPromptSubmit", "claude-code", payload);
+  assert.deepEqual([code, JSON.parse(out)], [0, { long }]);
+  assert.deepEqual(daemon.requests.map(({ body }) => body), [payload]);
 });
 
 Deno.test("a hook without a daemon, or with a dead one's notice, is silent", async () => {

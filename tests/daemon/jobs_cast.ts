@@ -1,6 +1,6 @@
 /** Who plays in the tests of jobs: workers on sockets, and what they say of their turns. */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import {
   cancelJob,

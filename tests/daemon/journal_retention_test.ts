@@ -1,7 +1,7 @@
 /** Spawns and restarts are forgotten: by age, by number, in small steps; what is needed stays. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { JournalRetention } from "../../daemon/spawn/journal/retention.ts";
 import type { World } from "../world.ts";
 import { enter, get, post } from "./cast.ts";

@@ -1,7 +1,7 @@
 /** The door of `/mcp`: who is let in, as whom, with what; and the tools in a whole daemon. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { pendingAsks } from "../../daemon/asks/contract.ts";
 import { registerPeer } from "../../daemon/peers/contract.ts";
 import { HERE, world } from "../world.ts";

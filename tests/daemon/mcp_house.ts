@@ -1,7 +1,7 @@
 /** A house of answers by route, with `/mcp` in front of it: what the tests of MCP stand on. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { z } from "zod";
+import * as z from "zod";
 import { client } from "kit/client.ts";
 import { Problem } from "kit/problem.ts";
 import { type Door, serve } from "kit/route.ts";

@@ -1,7 +1,7 @@
 /** The tools of the message plane in a whole daemon, on both generations of the protocol. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { type World, world } from "../world.ts";
 import { ask, get, notify, post, said } from "./cast.ts";

@@ -1,7 +1,7 @@
 /** The tools for agents, through the SDK's own client, on both generations of the protocol. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { CARD, connect, eventually, GENERATIONS, house, refused } from "./mcp_house.ts";
 
 const OPENED = {

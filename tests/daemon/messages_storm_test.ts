@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { ask, get, join, notify, post } from "./cast.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../daemon/delivery/messages/words.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post } from "./cast.ts";

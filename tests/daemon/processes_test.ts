@@ -10,6 +10,7 @@ import {
   isDescendant,
   isStopped,
   parentOf,
+  Pulses,
   startOf,
 } from "../../daemon/processes.ts";
 import { until, withTmux } from "./terminal.ts";
@@ -36,6 +37,53 @@ Deno.test("a process is alive by its pid and start time, and not by the pid alon
   await end(child);
   assert.equal(isAlive(child.pid, started), false);
   assert.equal(startOf(child.pid), undefined);
+});
+
+Deno.test("a process that is looked at again and again is alive for as long as it is", async () => {
+  using pulses = new Pulses();
+  const child = sleeper();
+  const started = startOf(child.pid);
+  for (let look = 0; look < 3; look++) {
+    assert.equal(pulses.isAlive(child.pid, started), true);
+    assert.equal(pulses.isAlive(child.pid, "1"), false);
+  }
+  child.kill("SIGSTOP");
+  assert.equal(pulses.isAlive(child.pid, started), true);
+  await end(child);
+  for (let look = 0; look < 3; look++) assert.equal(pulses.isAlive(child.pid, started), false);
+  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) assert.equal(pulses.isAlive(pid), false);
+});
+
+Deno.test("a process that has ended, and whose parent has not heard of it, is not alive", async () => {
+  using pulses = new Pulses();
+  const parent = new Deno.Command("sh", {
+    args: ["-c", "sleep 1000 & echo $!; exec sleep 1000"],
+    stdout: "piped",
+  }).spawn();
+  const reader = parent.stdout.getReader();
+  const { value } = await reader.read();
+  const pid = Number(new TextDecoder().decode(value));
+  assert.equal(pulses.isAlive(pid), true);
+  Deno.kill(pid, "SIGKILL");
+  await until("its end", () => !isAlive(pid));
+  assert.equal(pulses.isAlive(pid), false);
+  await end(parent);
+  await reader.cancel();
+});
+
+Deno.test("no more files are kept open than are allowed, however many processes are looked at", async () => {
+  const pulses = new Pulses(2);
+  const open = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
+  const children = [sleeper(), sleeper(), sleeper()];
+  const before = open();
+  for (const { pid } of [...children, ...children]) {
+    assert.equal(pulses.isAlive(pid, startOf(pid)), true);
+    assert.ok(open() - before <= 2);
+  }
+  assert.ok(open() > before);
+  pulses[Symbol.dispose]();
+  assert.equal(open(), before);
+  await Promise.all(children.map(end));
 });
 
 Deno.test("nothing is known of a pid that nobody has, or that is none", () => {

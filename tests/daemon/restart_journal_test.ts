@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { redact } from "../../daemon/spawn/commands.ts";
 import { FakeProcesses } from "../world.ts";

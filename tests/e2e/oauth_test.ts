@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
 import { chromium } from "playwright-core";
-import { z } from "zod";
+import * as z from "zod";
 import { Callback, chromiumPath, OAuthRelay } from "./oauth_lab.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };

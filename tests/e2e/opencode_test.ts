@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { z } from "zod";
+import * as z from "zod";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { dataDir, resume } from "../../daemon/agents/opencode/sessions.ts";
 import { withLab } from "./lab.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, client } from "kit/client.ts";
 import { findDaemon, readBeacon } from "../../cli/daemon_client.ts";
 import { tryHealth } from "../../cli/lifecycle.ts";

@@ -9,7 +9,7 @@ import {
 import { randomIds, systemClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { lineOn } from "kit/tunnel/line.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { Relay } from "../../relay/app.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
 import { SECRET } from "./relay_lab.ts";

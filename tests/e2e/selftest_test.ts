@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { EventLog, EVENTS, type MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";

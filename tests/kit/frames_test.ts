@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { dispatcher, whenQuiet } from "kit/frames.ts";
 
 const Hello = z.object({ type: z.literal("hello"), peer_id: z.string() });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { countingIds, FakeClock } from "kit/clock.ts";
 import { contract } from "kit/contract.ts";
 import { EventLog } from "kit/events.ts";

@@ -1,7 +1,7 @@
 /** The OpenAPI document says what the contracts say: nothing more, nothing less. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name, QueryNumber } from "kit/contract.ts";
 import { openapi } from "kit/openapi.ts";
 import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";

@@ -1,7 +1,7 @@
 /** Routes: a contract meets a function, and every request is answered as contract 1 says. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { contract, Instant, OK, Ok, QueryNumber } from "kit/contract.ts";
 import { jsonLog } from "kit/log.ts";

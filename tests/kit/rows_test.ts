@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import { rowOf } from "kit/sqlite.ts";
 

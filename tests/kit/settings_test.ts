@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { readSettings, Secret } from "kit/settings.ts";
 import { readConfig, SETTINGS } from "../../daemon/config.ts";
 import { configPath, statePath } from "../../daemon/places.ts";

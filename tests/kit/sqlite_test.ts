@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { isProblem, Problem } from "kit/problem.ts";

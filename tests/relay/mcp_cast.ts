@@ -1,7 +1,7 @@
 /** Apps at the relay's tools: the official client, with a grant, in either generation. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { z } from "zod";
+import * as z from "zod";
 import { type House, ISSUER, NAMESPACE } from "./house.ts";
 
 export const GENERATIONS = ["2025-11-25", "2026-07-28"] as const;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";

@@ -1,7 +1,7 @@
 /** Dynamic registration: who may register what, how often, and when it is forgotten. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import fc from "fast-check";
 import { isRegistered, mistakeOf } from "../../relay/oauth/clients/redirects.ts";
 import {

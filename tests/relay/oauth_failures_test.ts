@@ -1,7 +1,7 @@
 /** The OAuth database fails at each step: nothing is issued, nothing is lost, nobody gets in. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 import { relayMigrations } from "../../relay/migrations.ts";
 import { BEARER } from "../../relay/oauth/grants/store.ts";

@@ -1,6 +1,6 @@
 /** A picture of all rows, as the invariants compare it with the one before. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Daemon } from "../../daemon/app.ts";
 
 const maybe = z.string().nullable();

@@ -1,6 +1,6 @@
 /** A Bot API that refuses whatever the real one would, and fails when a test wants it to. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 
 export const TOKEN = "4711:AAtopsecretAAtopsecretAAtopsecret";

@@ -1,6 +1,6 @@
 /** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { nextOf, type Rule, stepsFor, type ToolStep } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 

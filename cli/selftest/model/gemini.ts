@@ -1,6 +1,6 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { nextOf, type Rule, stepsFor } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 

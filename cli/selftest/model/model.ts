@@ -1,6 +1,6 @@
 /** A scripted model behind Anthropic's Messages interface: real agents take real turns on it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { systemClock } from "kit/clock.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 

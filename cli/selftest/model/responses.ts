@@ -1,6 +1,6 @@
 /** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Model, type Rule } from "./model.ts";
 import { type Held, onLoopback, type Scripted } from "./scripted.ts";
 

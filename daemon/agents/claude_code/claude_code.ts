@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { isAlive } from "../../processes.ts";
+import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Tmuxes } from "../../tmux.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { paneRung } from "../pane.ts";
@@ -18,10 +18,12 @@ export interface ClaudeCodeOptions {
   readonly tmuxes: Tmuxes;
   /** Claude Code's configuration folders, e.g. `~/.claude`. */
   readonly config_dirs: readonly string[];
+  /** Whether a session's process lives, as looks ask it again and again. */
+  readonly isAlive?: IsAlive;
 }
 
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
-  const { config_dirs } = options;
+  const { config_dirs, isAlive: lives = isAlive } = options;
   const native = nativeRung(options);
   const waiters = new HookWaiters(options.clock);
   const waking = wakingRung(waiters);
@@ -40,16 +42,20 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
       return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
     },
     waiters,
-    sight: (peer) => Promise.resolve(sight(config_dirs, peer)),
+    sight: (peer) => Promise.resolve(sight(config_dirs, peer, lives)),
     resume: (session) => resumeClaude(config_dirs, session),
   };
 }
 
-function sight(config_dirs: readonly string[], peer: Addressee): Sighting | undefined {
+function sight(
+  config_dirs: readonly string[],
+  peer: Addressee,
+  lives: IsAlive,
+): Sighting | undefined {
   const { agent_pid, agent_started } = peer;
   if (agent_pid === null) return undefined;
-  const alive = isAlive(agent_pid, agent_started ?? undefined);
-  const session = alive ? sessionFor(config_dirs, peer) : undefined;
-  if (!session) return { alive, turn_state: null, source: "process table" };
-  return { alive, turn_state: turnState(session), source: "session registry" };
+  const session = sessionFor(config_dirs, peer, lives);
+  if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
+  const alive = lives(agent_pid, agent_started ?? undefined);
+  return { alive, turn_state: null, source: "process table" };
 }

@@ -1,6 +1,6 @@
 /** What Claude Code's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Decision, HookReader, HookReport } from "../contract.ts";
 import { common, readerOf } from "../hooks/reading.ts";
 

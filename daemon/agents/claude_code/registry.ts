@@ -1,8 +1,8 @@
 /** Claude Code's own list of sessions: which process lives, in what state, behind which socket. */
 
 import { join } from "node:path";
-import { z } from "zod";
-import { isAlive, parentOf } from "../../processes.ts";
+import * as z from "zod";
+import { type IsAlive, isAlive, parentOf } from "../../processes.ts";
 import type { Addressee } from "../contract.ts";
 
 /** How far a caller may stand below its session: a server, behind a launcher or two. */
@@ -43,10 +43,14 @@ export function claudeJson(env: Readonly<Record<string, string>>): string {
 }
 
 /** The session that this very process runs; what a killed one left behind is not believed. */
-export function sessionOf(config_dirs: readonly string[], pid: number): Session | undefined {
+export function sessionOf(
+  config_dirs: readonly string[],
+  pid: number,
+  lives: IsAlive = isAlive,
+): Session | undefined {
   for (const config_dir of config_dirs) {
     const session = read(Session, join(config_dir, "sessions", `${pid}.json`));
-    if (session?.pid === pid && isAlive(pid, ticks(session))) return session;
+    if (session?.pid === pid && lives(pid, ticks(session))) return session;
   }
   return undefined;
 }
@@ -66,9 +70,10 @@ export function sessionAbove(config_dirs: readonly string[], pid: number): Sessi
 export function sessionFor(
   config_dirs: readonly string[],
   { agent_pid, agent_started }: Addressee,
+  lives: IsAlive = isAlive,
 ): Session | undefined {
-  if (agent_pid === null || !isAlive(agent_pid, agent_started ?? undefined)) return undefined;
-  return sessionOf(config_dirs, agent_pid);
+  if (agent_pid === null || !lives(agent_pid, agent_started ?? undefined)) return undefined;
+  return sessionOf(config_dirs, agent_pid, lives);
 }
 
 /** What this session lets the user's other sessions authenticate with; kept beside its entry. */

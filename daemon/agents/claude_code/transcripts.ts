@@ -1,7 +1,7 @@
 /** Claude Code's transcripts: whether a session can be taken up again, by what is on the disk. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Resume } from "../contract.ts";
 
 /** The folder stands in one of the first lines; a line may hold a pasted text. */

@@ -1,7 +1,7 @@
 /** Codex's shared server: JSON-RPC in WebSocket frames, over a socket in Codex's own folder. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
 import { tryJson } from "kit/text.ts";

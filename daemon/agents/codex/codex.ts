@@ -1,9 +1,9 @@
 /** Codex: the queue of its shared server first; else the pane of a session on its own. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
-import { isAlive } from "../../processes.ts";
+import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Tmuxes } from "../../tmux.ts";
 import type { Adapter, Addressee, CallSigns, Sighting } from "../contract.ts";
 import { paneRung } from "../pane.ts";
@@ -22,6 +22,8 @@ export interface CodexOptions {
   readonly codex_home: string;
   /** The environment in which `codex queue` runs. */
   readonly env: Readonly<Record<string, string>>;
+  /** Whether a session's process lives, as looks ask it again and again. */
+  readonly isAlive?: IsAlive;
   /** Names the Codex above a process; the kernel's word by default. */
   readonly hostOf?: (pid: number) => Host | undefined;
 }
@@ -58,7 +60,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
 async function sight(options: CodexOptions, peer: Addressee): Promise<Sighting | undefined> {
   const { agent_pid, agent_started, runtime_session_id } = peer;
   if (agent_pid !== null) {
-    const alive = isAlive(agent_pid, agent_started ?? undefined);
+    const { isAlive: lives = isAlive } = options;
+    const alive = lives(agent_pid, agent_started ?? undefined);
     return { alive, turn_state: null, source: "process table" };
   }
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return undefined;

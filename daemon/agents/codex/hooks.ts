@@ -1,6 +1,6 @@
 /** What Codex's hooks tell us, in Claude Code's format; and which Codex it was that ran them. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { claudeCodeHooks } from "../claude_code/hooks.ts";
 import type { HookFacts, HookReader, HookReport } from "../contract.ts";
 import { argumentsOf, commandOf, parentOf } from "../../processes.ts";

@@ -1,7 +1,7 @@
 /** Codex's own files of its sessions: what can be resumed, and where it was. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import type { Resume } from "../contract.ts";
 import { isThreadId } from "./threads.ts";

@@ -1,6 +1,6 @@
 /** What the shared server knows of a session: is it loaded, does it work, is a dialog open. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Addressee } from "../contract.ts";
 import { type Absence, AppServer } from "./app_server.ts";

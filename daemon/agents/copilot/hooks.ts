@@ -1,6 +1,6 @@
 /** What Copilot CLI's hooks tell us, with its records' help, and what they may be answered. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Decision, HookReader, HookReport } from "../contract.ts";
 import { common, readerOf } from "../hooks/reading.ts";

@@ -1,7 +1,7 @@
 /** Copilot CLI's records of its sessions: what one does now, whether it can be taken up again. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTailOrNothing, readTextOrNothing } from "../../places.ts";
@@ -14,6 +14,8 @@ const ANSWER_BYTES = 1_048_576;
 /** How long the records of a turn that has ended may be late, and how often they are looked at. */
 const LATE_MS_MAX = 1_000;
 const LOOK_EVERY_MS = 20;
+/** Sessions of which it is kept what they do. */
+const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A tool whose run is a dialog. */
 const ASKS_USER = "ask_user";
@@ -50,16 +52,33 @@ export function configDir(env: Env): string {
   return env["COPILOT_HOME"] || join(env["HOME"] ?? "/", ".copilot");
 }
 
-/**
- * What the session does now; undefined when its records are not this process's: a session that was
- * taken up again writes nothing before its first prompt, and what stands there is from before.
- */
-export function doingOf(config_dir: string, id: string, pid: number): Doing | undefined {
-  if (!SESSION_ID.test(id)) return undefined;
-  const folder = folderOf(config_dir, id);
-  if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
-  const tail = readTailOrNothing(join(folder, "events.jsonl"), TAIL_BYTES);
-  return tail === undefined ? undefined : doingIn(notedIn(tail));
+/** The records of all sessions; one's are read again only once something was added to them. */
+export class Records {
+  readonly #config_dir: string;
+  readonly #read = new Map<string, { readonly stamp: string; readonly doing: Doing }>();
+
+  constructor(config_dir: string) {
+    this.#config_dir = config_dir;
+  }
+
+  /**
+   * What the session does now; undefined when its records are not this process's: one that was
+   * taken up again writes nothing before its first prompt, and what stands there is from before.
+   */
+  doingOf(id: string, pid: number): Doing | undefined {
+    if (!SESSION_ID.test(id)) return undefined;
+    const folder = folderOf(this.#config_dir, id);
+    if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
+    const path = join(folder, "events.jsonl");
+    const stamp = stampOf(path);
+    if (stamp === undefined) return undefined;
+    const known = this.#read.get(id);
+    if (known?.stamp === stamp) return known.doing;
+    const doing = doingIn(notedIn(readTailOrNothing(path, TAIL_BYTES) ?? ""));
+    if (this.#read.size >= SESSIONS_MAX) this.#read.clear();
+    this.#read.set(id, { stamp, doing });
+    return doing;
+  }
 }
 
 function doingIn(records: readonly Noted[]): Doing {
@@ -156,4 +175,15 @@ function folderOf(config_dir: string, id: string): string {
 /** The records in whole lines; a first one that was cut is none. */
 function notedIn(text: string): Noted[] {
   return text.split("\n").flatMap((line) => Noted.safeParse(tryJson(line)).data ?? []);
+}
+
+/** What changes with a file that is added to; undefined when there is none. */
+function stampOf(path: string): string | undefined {
+  try {
+    const { size, mtime } = Deno.statSync(path);
+    return `${size} ${mtime?.getTime()}`;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
 }

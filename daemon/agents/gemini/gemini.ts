@@ -24,7 +24,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     backend: "gemini",
     rungs: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => sight(peer, options.tmuxes),
+    sight: (peer) => sight(peer, options),
     resume: (session) => Promise.resolve(resumeOf(options.config_dir, session)),
   };
 }
@@ -33,10 +33,13 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
  * No hook tells that a dialog was dismissed, so that what the screen shows stands against what a
  * hook said of a dialog. Between idle and working the hooks are the better witness.
  */
-async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefined> {
+async function sight(
+  peer: Addressee,
+  { tmuxes, isAlive: lives = isAlive }: GeminiOptions,
+): Promise<Sighting | undefined> {
   const { agent_pid, agent_started, turn_state } = peer;
   if (agent_pid === null) return undefined;
-  const alive = isAlive(agent_pid, agent_started ?? undefined);
+  const alive = lives(agent_pid, agent_started ?? undefined);
   const shown = alive ? await shownIn(peer, tmuxes) : undefined;
   if (shown === "awaiting_input" || (shown && turn_state === "awaiting_input")) {
     return { alive, turn_state: shown, source: "screen" };
@@ -46,7 +49,7 @@ async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefi
 
 async function shownIn({ tmux_socket, pane_id }: Addressee, tmuxes: Tmuxes) {
   if (tmux_socket === null || pane_id === null) return undefined;
-  const captured = await tmuxes.at(tmux_socket).capture(pane_id, 0);
+  const captured = await tmuxes.at(tmux_socket).looks.screen(pane_id);
   if (!captured.ok) return undefined;
   return turnShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
 }

@@ -1,6 +1,6 @@
 /** What Gemini CLI's hooks tell us, with its records' help, and what they may be answered. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { HookReader, HookReport } from "../contract.ts";
 import { common, readerOf } from "../hooks/reading.ts";
 import { lastSaidOf } from "./sessions.ts";

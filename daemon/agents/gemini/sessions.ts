@@ -1,7 +1,7 @@
 /** Gemini CLI's records of its sessions: whether one can be taken up again, what it said last. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing } from "../../places.ts";
 import type { Resume } from "../contract.ts";

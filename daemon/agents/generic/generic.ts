@@ -1,6 +1,7 @@
 /** Any program that reads lines in a tmux pane: no hooks, no dialogs of its own, no proof. */
 
-import type { Pane, Tmuxes } from "../../tmux.ts";
+import type { Glimpse } from "../../pane_looks.ts";
+import type { Tmuxes } from "../../tmux.ts";
 import { isAlive } from "../../processes.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
@@ -12,14 +13,17 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
     backend: "generic",
     rungs: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => sight(peer, options.tmuxes),
+    sight: (peer) => sight(peer, options),
   };
 }
 
 /** Its process decides; a pane that tmux knows to be dead overrules it. Turns are not visible. */
-async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefined> {
+async function sight(
+  peer: Addressee,
+  { tmuxes, isAlive: lives = isAlive }: Pick<PaneOptions, "tmuxes" | "isAlive">,
+): Promise<Sighting | undefined> {
   const { agent_pid, agent_started } = peer;
-  const running = agent_pid === null ? undefined : isAlive(agent_pid, agent_started ?? undefined);
+  const running = agent_pid === null ? undefined : lives(agent_pid, agent_started ?? undefined);
   if (running === false) return { alive: false, turn_state: null, source: "process table" };
   const pane = await paneOf(peer, tmuxes);
   if (pane === "missing" && !running) return { alive: false, turn_state: null, source: "tmux" };
@@ -30,9 +34,9 @@ async function sight(peer: Addressee, tmuxes: Tmuxes): Promise<Sighting | undefi
 }
 
 /** `missing`: tmux has no such pane, or its server is gone; undefined when it does not say. */
-async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | "missing" | undefined> {
+async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Glimpse | "missing" | undefined> {
   if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
-  const listed = await tmuxes.at(peer.tmux_socket).panesForAll();
+  const listed = await tmuxes.at(peer.tmux_socket).looks.panes();
   if (!listed.ok) return listed.reason === "no_server" ? "missing" : undefined;
-  return listed.panes.find(({ pane_id }) => pane_id === peer.pane_id) ?? "missing";
+  return listed.panes.get(peer.pane_id) ?? "missing";
 }

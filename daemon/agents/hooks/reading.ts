@@ -1,6 +1,6 @@
 /** Reads what a hook was handed: in full where its event is known, else by name. Pure: no I/O. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { invalidRequest } from "kit/problem.ts";
 import type { HookReader, HookReport } from "../contract.ts";
 

@@ -1,7 +1,7 @@
 /** opencode: its plugin holds a socket; its pane is for an opencode that has no plugin. */
 
 import type { Clock } from "kit/clock.ts";
-import { isAlive } from "../../processes.ts";
+import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Adapter, Addressee, Rung, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
 import { opencodeScreen } from "./screen.ts";
@@ -34,15 +34,18 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
     backend: "opencode",
     rungs: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => Promise.resolve(sight(peer)),
+    sight: (peer) => Promise.resolve(sight(peer, options.isAlive)),
     resume: (session) => Promise.resolve(resume(options.data_dir, session)),
   };
 }
 
 /** Its turns are its plugin's to tell. */
-function sight({ agent_pid, agent_started }: Addressee): Sighting | undefined {
+function sight(
+  { agent_pid, agent_started }: Addressee,
+  lives: IsAlive = isAlive,
+): Sighting | undefined {
   if (agent_pid === null) return undefined;
-  const alive = isAlive(agent_pid, agent_started ?? undefined);
+  const alive = lives(agent_pid, agent_started ?? undefined);
   return { alive, turn_state: null, source: "process table" };
 }
 

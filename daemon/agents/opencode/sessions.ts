@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { z } from "zod";
+import * as z from "zod";
 import type { Resume } from "../contract.ts";
 
 /** As of 1.18: one row a session in `opencode.db`. */

@@ -1,6 +1,6 @@
 /** What `mesh selftest` found of each agent's rungs: written by it, read by the daemon. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import { Backend } from "../../peers/contract.ts";
 

@@ -1,6 +1,6 @@
 /** What the world may say about an ask to many: its children are ordinary asks. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery, Sender } from "../contract.ts";
 import { askMachine } from "../machine.ts";

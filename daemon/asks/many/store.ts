@@ -1,6 +1,6 @@
 /** SQL for parents of asks to many. Each function is one statement; no decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Asked } from "./contract.ts";

@@ -1,6 +1,6 @@
 /** What the world may say about structured questions: typed answers, and callers that wait. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
 import { Attaching } from "../../delivery/attachments/contract.ts";
 import { CloseReasons, GivenQuestion, Option, Origin, Outcome, Sender } from "../contract.ts";

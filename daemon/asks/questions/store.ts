@@ -1,6 +1,6 @@
 /** SQL for asks that a caller holds a connection for. One function a statement. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 
 const Row = z.object({ correlation_id: z.string() });

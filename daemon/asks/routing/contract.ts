@@ -1,6 +1,6 @@
 /** What may be said of routing: its arms, how a recipient was found, what an endpoint answers. */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** Strategies that pick a recipient; `static` picks none (contract 3, "Routing"). */
 export const ARMS = ["least_busy", "relevance", "webhook"] as const;

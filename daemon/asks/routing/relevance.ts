@@ -1,7 +1,7 @@
 /** The arm `relevance`: a full-text match of the ask against what is known of each peer. */
 
 import { basename } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Log } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import { type Candidate, type Choice, nobody } from "./contract.ts";

@@ -1,6 +1,6 @@
 /** `POST /ask` where an arm may pick the recipient: the same contract, with `to_peer` left free. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Caller, type Replay, type Route, route } from "kit/route.ts";
 import type { Asks, Manner } from "../asks.ts";
 import { type OpenAsk, openAsk } from "../contract.ts";

@@ -1,7 +1,7 @@
 /** The attachments desk: takes files in, hands them out, lets them go when their time is over. */
 
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Files } from "../../files.ts";

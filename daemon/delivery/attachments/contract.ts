@@ -1,6 +1,6 @@
 /** What the world may say about attachments: files that messages carry by id. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Ok } from "kit/contract.ts";
 import { escapeMarkup } from "kit/text.ts";
 

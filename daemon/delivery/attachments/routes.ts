@@ -1,6 +1,6 @@
 /** The attachments' contracts, each met by its verb; bytes come in and go out as streams. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { OK } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route, route } from "kit/route.ts";

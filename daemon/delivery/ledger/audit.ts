@@ -1,6 +1,6 @@
 /** What an operator counts: deliveries by peer and state, and whether each is accounted for. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 import type { Held, Unaccounted } from "../contract.ts";
 import * as ledger from "./ledger.ts";

@@ -1,6 +1,6 @@
 /** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
 import { toWire } from "../attachments/contract.ts";

@@ -1,6 +1,6 @@
 /** Forgets messages that are old and done, a few a beat; what is open or waits stays. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import type { Database } from "kit/sqlite.ts";
 import * as ledger from "./ledger.ts";

@@ -1,6 +1,6 @@
 /** SQL for the unusual stages of traces, which no column of a message holds. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 import { identOf } from "./rows.ts";
 

@@ -5,7 +5,7 @@ import type { DeliveryState, Held, RungName } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { note } from "./stages.ts";
 import { type DeliveryEvent, deliveryMachine } from "../machine.ts";
-import type { z } from "zod";
+import type * as z from "zod";
 
 type State = z.infer<typeof DeliveryState>;
 

@@ -1,6 +1,6 @@
 /** What the world may ask of everything that was said: pages of it, searches, one message. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, QueryNumber } from "kit/contract.ts";
 import { Delivery, Kind } from "../contract.ts";
 

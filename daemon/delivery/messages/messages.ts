@@ -1,6 +1,6 @@
 /** The desk of everything said: pages through it, searches it, and forgets what is old and done. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import { invalidRequest, isProblem, Problem } from "kit/problem.ts";
 import type { Numbers } from "../../numbers.ts";

@@ -1,6 +1,6 @@
 /** SQL of everything said: pages of the ledger, and the full text beside it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { BY_ID, byId, DELIVERY_ID } from "../ledger/rows.ts";
 import { Message } from "./contract.ts";

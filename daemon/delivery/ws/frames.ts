@@ -1,6 +1,6 @@
 /** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { IdempotencyKey, line, Name } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
 import type { toWire } from "../attachments/contract.ts";

@@ -1,6 +1,6 @@
 /** The `/ws` protocol (contract 4): the greeting, then frames, each answered or corrected. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import { dispatcher, nextTurn, whenQuiet } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";

@@ -2,7 +2,7 @@
 
 import type { DeliveryState } from "../../delivery/contract.ts";
 import type { Backend, PeerStatus } from "../../peers/contract.ts";
-import type { z } from "zod";
+import type * as z from "zod";
 
 /** A peer, as far as a fire needs to know it. */
 export interface Worker {

@@ -1,6 +1,6 @@
 /** What the world may say about scheduled messages: once at an instant, or again and again. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
 import { Sender } from "../../asks/contract.ts";
 import { Cron, Timezone } from "../../cron.ts";

@@ -1,6 +1,6 @@
 /** When a one-shot is to fire, as people and programs write it: an instant, or so long from now. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 
 /** An instant, or milliseconds from now. */

@@ -1,6 +1,6 @@
 /** SQL for recurring templates. Each function is one statement; no decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Template } from "../contract.ts";
 import type { Filter } from "../store.ts";

@@ -1,6 +1,6 @@
 /** What tools have in common: what they take, and how whoever calls is told to other rooms. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { IdempotencyKey, Name } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { ATTACHMENTS_MAX } from "../../delivery/attachments/contract.ts";

@@ -1,6 +1,6 @@
 /** Tools about peers' lives: ending one, and who leads a circle. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Name } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { getPeer, listPeers } from "../../peers/contract.ts";

@@ -1,6 +1,6 @@
 /** The tool that looks through everything that was said. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { toTag } from "../../delivery/attachments/contract.ts";
 import { Kind } from "../../delivery/contract.ts";

@@ -1,6 +1,6 @@
 /** Tools that tell something, and want no reply. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Text } from "kit/contract.ts";
 import { broadcast, notifyPeer } from "../../delivery/contract.ts";
 import { SAYS, type Tool, tool } from "../tool.ts";

@@ -1,6 +1,6 @@
 /** Tools about who is there, and who one is. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Name } from "kit/contract.ts";
 import { describePeer, getPeer, listPeers, renamePeer } from "../../peers/contract.ts";

@@ -1,6 +1,6 @@
 /** Tools that start agents, and start them anew: for callers that are known (contract 6). */
 
-import { z } from "zod";
+import * as z from "zod";
 import { IdempotencyKey, Name, Text } from "kit/contract.ts";
 import { Backend, getPeer } from "../../peers/contract.ts";
 import { spawnPeer } from "../../spawn/contract.ts";

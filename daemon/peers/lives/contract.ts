@@ -1,6 +1,6 @@
 /** What the world may do about peers' lives: prove, find, link, repair, end and examine them. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name } from "kit/contract.ts";
 import { Backend, Peer, Role } from "../contract.ts";
 

@@ -5,7 +5,7 @@ import type { Processes } from "../admission.ts";
 import type { Offline } from "../contract.ts";
 import type { Directory } from "../directory.ts";
 import * as rows from "../store.ts";
-import type { StoredPeer } from "../store.ts";
+import type { Watched } from "../store.ts";
 
 /** How long a peer that nothing reaches counts as here after its last sign (contract 2). */
 const UNSEEN_MS_MAX = 10 * 60_000;
@@ -50,16 +50,14 @@ export class Watch {
   /** Once a second: writes down signs of life, takes offline who is gone. */
   beat(now: number): void {
     const { db } = this.#ground;
-    db.transact(() => {
-      for (const [peer_id, at] of this.#needs.directory.takeTouched()) {
-        rows.touched(db, peer_id, at);
-      }
-      for (const peer of rows.alive(db)) this.#check(peer, now);
-    });
+    const touched = this.#needs.directory.takeTouched();
+    if (touched.size > 0) {
+      db.transact(() => touched.forEach((at, peer_id) => rows.touched(db, peer_id, at)));
+    }
+    for (const peer of rows.watched(db)) this.#check(peer, now);
   }
 
-  #check(peer: StoredPeer, now: number): void {
-    if (peer.role === "human") return;
+  #check(peer: Watched, now: number): void {
     const cause = (reason: string, source: string) =>
       this.#verbs.offline(peer.peer_id, { reason, source, terminal: false });
     if (this.#isOurs(peer) && peer.agent_pid !== null) {
@@ -71,7 +69,7 @@ export class Watch {
     if (now - seen > UNSEEN_MS_MAX) cause("not_seen", "heart");
   }
 
-  #running({ agent_pid, agent_started, machine }: StoredPeer): boolean {
+  #running({ agent_pid, agent_started, machine }: Watched): boolean {
     if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
       return false;
     }
@@ -79,7 +77,7 @@ export class Watch {
   }
 
   /** Whether its process can be looked at from here. */
-  #isOurs({ machine, agent_started }: StoredPeer): boolean {
+  #isOurs({ machine, agent_started }: Watched): boolean {
     return machine === this.#needs.machine && agent_started !== null;
   }
 }

@@ -1,6 +1,6 @@
 /** What the world may say about shares: links by which a guest watches, or writes to, one peer. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Ok } from "kit/contract.ts";
 
 export const SHARE_SECONDS = 86_400;

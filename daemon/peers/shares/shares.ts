@@ -1,6 +1,6 @@
 /** Shares as this machine makes them: the relay holds them, the daemon says which peer is meant. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { OK } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";

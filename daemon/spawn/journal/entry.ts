@@ -1,6 +1,6 @@
 /** One entry of what is kept of spawns and restarts, as far as it decides whether it stays. */
 
-import { z } from "zod";
+import * as z from "zod";
 
 export const Entry = z.object({
   seq: z.number(),

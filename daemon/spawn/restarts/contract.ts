@@ -1,6 +1,6 @@
 /** What the world may say about restarts: the typed result, and the routes around it. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { contract, Instant, Name, Text } from "kit/contract.ts";
 
 export const RestartStage = z.enum([

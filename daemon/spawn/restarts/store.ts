@@ -1,6 +1,6 @@
 /** SQL for the journal of restarts. Each function is one statement; no decision is taken here. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Instant } from "kit/contract.ts";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Entry, Last, type Page } from "../journal/entry.ts";

@@ -1,6 +1,6 @@
 /** Tools that look: which machines are connected, and which agents run there. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Name } from "kit/contract.ts";
 import { LOOKS } from "kit/mcp/listing.ts";
 import { READ } from "../contract.ts";

@@ -1,6 +1,6 @@
 /** Tools about what was asked: the reply to one request, and the requests that are open. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { LOOKS } from "kit/mcp/listing.ts";
 import { escapeMarkup } from "kit/text.ts";
 import { READ } from "../contract.ts";

@@ -1,6 +1,6 @@
 /** Tools that send: a task that wants a reply, and a message that wants none. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Shown } from "kit/contract.ts";
 import { SAYS } from "kit/mcp/listing.ts";
 import { WRITE } from "../contract.ts";

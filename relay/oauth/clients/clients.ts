@@ -1,6 +1,6 @@
 /** The clients desk: public clients register themselves; those that nobody uses are forgotten. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Database } from "kit/sqlite.ts";
 import { tryJson } from "kit/text.ts";

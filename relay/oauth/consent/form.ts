@@ -2,7 +2,7 @@
 
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Address } from "../../address.ts";
 import { digestOf } from "../../secrets.ts";

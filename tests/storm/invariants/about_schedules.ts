@@ -1,7 +1,7 @@
 /** Invariants of schedules: each fire is one message, each record tells what became of it. */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import type { EventType, MeshEvent } from "kit/events.ts";
 import { identOf, type Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";

@@ -1,6 +1,6 @@
 /** SQL of chains: which ask an ask follows up on, who was in it, and in which trace. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 import { Voice } from "../../contract.ts";
 import { BY_ID, byId } from "../rows.ts";

@@ -1,6 +1,6 @@
 /** What a choice between peers rests on: how much is asked of each, and what each answered. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Database } from "kit/sqlite.ts";
 
 const Load = z.object({ to_peer_id: z.string(), count: z.number() });

@@ -1,6 +1,6 @@
 /** SQL that reads asks as threads: those of a peer that are closed, those that wait for each. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Thread } from "../../../asks/contract.ts";
 

@@ -1,6 +1,6 @@
 /** Tools that end an ask which was sent to the caller: by a reply, a typed answer, or a refusal. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Text, TextOrNone } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { ackAsk, declineAsk } from "../../../asks/contract.ts";

@@ -1,6 +1,6 @@
 /** Tools that ask one peer, and wait for its reply. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Text } from "kit/contract.ts";
 import { openAsk, WAIT_SECONDS, WAIT_SECONDS_MAX, waitAsk } from "../../../asks/contract.ts";
 import { SAYS, SETTLES, type Tool, tool, type Visit } from "../../tool.ts";

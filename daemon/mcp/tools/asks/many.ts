@@ -1,6 +1,6 @@
 /** Tools that put the same to several peers, and look how far their replies are. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, Refused, type Wire } from "kit/client.ts";
 import { Text } from "kit/contract.ts";
 import { getAsk } from "../../../asks/contract.ts";

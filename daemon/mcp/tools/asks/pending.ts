@@ -1,6 +1,6 @@
 /** The tool that shows what waits for the caller, and what the caller waits for. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import {
   getAsk,

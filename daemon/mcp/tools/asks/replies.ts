@@ -1,6 +1,6 @@
 /** How the end of an ask is told to the one who asked: in words for a model, and as data. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, type Wire } from "kit/client.ts";
 import { getAsk, waitAsk } from "../../../asks/contract.ts";
 import { toTag } from "../../../delivery/attachments/contract.ts";

@@ -1,6 +1,6 @@
 /** Tools for durable work: hand it out, see how it goes, tell how it goes, call it off. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Instant, line, Name, Text, TextOrNone } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";

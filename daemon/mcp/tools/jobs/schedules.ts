@@ -1,6 +1,6 @@
 /** Tools that say something later: once, or again and again. */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Text } from "kit/contract.ts";
 import {

@@ -1,6 +1,6 @@
 /** Tools that give a guest a link to one peer, and take it back. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Problem } from "kit/problem.ts";
 import {
   createShare,
