@@ -45,7 +45,9 @@ function faultOf(pattern: string): string | undefined {
   }
 }
 
+/** An offset, such as `+02:00`, is none: it knows of no clock change. */
 function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false;
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
   } catch (fault) {

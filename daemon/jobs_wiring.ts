@@ -5,7 +5,7 @@ import type { Daemon } from "./app.ts";
 import { idsIn } from "./delivery/ladder/framing.ts";
 import type { Start, Started, Worker } from "./jobs/fires/needs.ts";
 import { Jobs } from "./jobs/jobs.ts";
-import { isLive } from "./peers/directory.ts";
+import { isLive, placeOf } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
 
 const DAY_MS = 86_400_000;
@@ -110,7 +110,7 @@ async function release(
   { spawn_id, peer_id }: { spawn_id: string; peer_id: string | null },
   { terminal }: { terminal: boolean },
 ): Promise<boolean> {
-  const { peers, spawns, ending, ground: { db } } = house;
+  const { peers, spawns, ending, outside, ground: { db } } = house;
   const peer = peer_id === null ? undefined : peerRows.get(db, peer_id);
   const { agent_pid = null, agent_started = null } = peer ?? {};
   const proved = agent_pid !== null && agent_started !== null;
@@ -119,6 +119,10 @@ async function release(
   } catch (fault) {
     if (ending.aborted) return false;
     throw fault;
+  }
+  if (peer) {
+    const adapter = outside.adapters().find((one) => one.backend === peer.backend);
+    await adapter?.breakOff?.(placeOf(peer));
   }
   const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
   // Whoever has taken its place meanwhile is another execution, and not ours to end.

@@ -13,10 +13,10 @@ import { codexAdapter } from "./agents/codex/codex.ts";
 import { codexHooks } from "./agents/codex/hooks.ts";
 import { codexHome } from "./agents/codex/threads.ts";
 import { geminiAdapter } from "./agents/gemini/gemini.ts";
-import { geminiHooks } from "./agents/gemini/hooks.ts";
+import { geminiReader } from "./agents/gemini/hooks.ts";
 import { configDir as geminiDir } from "./agents/gemini/sessions.ts";
 import { copilotAdapter } from "./agents/copilot/copilot.ts";
-import { copilotHooks } from "./agents/copilot/hooks.ts";
+import { copilotReader } from "./agents/copilot/hooks.ts";
 import { configDir as copilotDir } from "./agents/copilot/sessions.ts";
 import { genericAdapter } from "./agents/generic/generic.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
@@ -62,8 +62,8 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
     hooks: {
       "claude-code": claudeCodeHooks,
       codex: codexHooks(),
-      copilot: copilotHooks,
-      gemini: geminiHooks,
+      copilot: copilotReader({ config_dir: copilotDir(env), clock }),
+      gemini: geminiReader(geminiDir(env)),
     },
     sights: sightsOf(tmuxes, ownSocket(env)),
     terminals: new Panes({ tmuxes, log, env }),

@@ -1,18 +1,22 @@
 /** How the spawn room is opened: what it needs of the house, and which neighbour meets that. */
 
-import { Problem } from "kit/problem.ts";
+import { isProblem, Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
 import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
 import type { Registration } from "./peers/contract.ts";
+import { isLive } from "./peers/directory.ts";
 import type { PeerDoors } from "./peers/routes.ts";
 import * as peerRows from "./peers/store.ts";
+import * as ledger from "./delivery/ledger/ledger.ts";
+import { idsIn } from "./delivery/ladder/framing.ts";
 import type { SpawnSettings } from "./spawn/commands.ts";
 import type { Subject } from "./spawn/restarts/preflight.ts";
 import { JournalRetention } from "./spawn/journal/retention.ts";
 import { Restarts } from "./spawn/restarts/restarts.ts";
 import type { SpawnDoors } from "./spawn/routes.ts";
+import type { SpawnNeeds } from "./spawn/needs.ts";
 import { Spawns } from "./spawn/spawns.ts";
 
 function settingsOf({ config }: Daemon): SpawnSettings {
@@ -42,8 +46,60 @@ export function openSpawns(house: Daemon): Spawns {
     ending: house.ending,
     isAlive: (pid, started) => house.outside.processes.isAlive(pid, started),
     registersItself: (backend) => house.outside.hooks[backend] !== undefined,
+    meet: (spawned) => meet(house, spawned),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
   });
+}
+
+/** Links the pane of such an agent once a message would reach it; it is looked at again. */
+async function meet(
+  house: Daemon,
+  { spawn_id, backend, tmux_socket, pane_id }: Parameters<SpawnNeeds["meet"]>[0],
+): Promise<void> {
+  const adapter = house.outside.adapters().find((one) => one.backend === backend);
+  if (!adapter?.silent_until_prompt) return;
+  try {
+    const resumed = house.jobs.resumedIn(spawn_id);
+    await house.lives.linking.linkPane(pane_id, { backend, tmux_socket }, resumed);
+  } catch (fault) {
+    if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
+    house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: fault.code });
+  }
+}
+
+/** Who was linked by its pane, and now says which session it is in: the same peer. */
+function linked(
+  { outside, ground: { db } }: Daemon,
+  { backend, pane_id, tmux_socket, agent_pid, runtime_session_id }: Registration,
+): { peer_id: string } | undefined {
+  if (!pane_id || !tmux_socket || !agent_pid || !runtime_session_id) return undefined;
+  const found = peerRows.byPane(db, pane_id, tmux_socket).find((peer) =>
+    peer.backend === backend && peer.runtime_session_id === null && peer.agent_pid !== null &&
+    isLive(peer) && outside.terminals.isWithin(agent_pid, peer.agent_pid)
+  );
+  return found && { peer_id: found.peer_id };
+}
+
+/**
+ * A session of a shared server tells neither pane nor process. What was typed into the pane of one
+ * that had told no session, and is read in that session, ties the two: they are one peer.
+ */
+export function typedInto(house: Daemon, peer_id: string, prompt: string): string {
+  const { ground: { db }, peers } = house;
+  const session = peerRows.get(db, peer_id);
+  if (!session || session.pane_id !== null || session.agent_pid !== null) return peer_id;
+  const { backend, path, runtime_session_id, registered_at } = session;
+  for (const id of idsIn(prompt)) {
+    const message = ledger.held(db, id);
+    const typed = message?.rung === "pane" ? peerRows.get(db, message.to_peer_id) : undefined;
+    if (!typed || typed.backend !== backend || typed.runtime_session_id !== null) continue;
+    if (!isLive(typed) || typed.registered_at > registered_at) continue;
+    if (!backend || path === null || runtime_session_id === null) continue;
+    peers.close(peer_id);
+    const registration = { peer_id: typed.peer_id, backend, path, runtime_session_id };
+    return peers.register(registration, { proven_peer_id: typed.peer_id }).peer_id;
+  }
+  return peer_id;
 }
 
 export function openRestarts(house: Daemon): Restarts {
@@ -97,7 +153,8 @@ export function openJournal({ ground, config }: Daemon): JournalRetention {
 /** Who registers in a pane of ours is what was spawned there, or the very peer that restarts. */
 export function awaitedBy(house: Daemon): Awaited {
   return (given, came) => {
-    const awaited = house.restarts.awaited(given) ?? house.spawns.awaited(given);
+    const awaited: Partial<Registration> | undefined = house.restarts.awaited(given) ??
+      house.spawns.awaited(given) ?? linked(house, given);
     const proven_peer_id = awaited?.peer_id ?? came.proven_peer_id;
     return { registration: { ...given, ...awaited }, entrance: { ...came, proven_peer_id } };
   };

@@ -31,7 +31,7 @@ import { Peer } from "./peers/contract.ts";
 import { Directory } from "./peers/directory.ts";
 import { Peers } from "./peers/peers.ts";
 import * as peerRows from "./peers/store.ts";
-import { awaitedBy } from "./spawn_wiring.ts";
+import { awaitedBy, typedInto } from "./spawn_wiring.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const GENERATIONS_MAX = 16;
@@ -307,6 +307,7 @@ export function openAgents(house: Daemon): Agents {
       register: (registration) => house.peers.register(registration),
       turn: (peer_id, turn) => house.peers.turn(peer_id, turn),
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
+      typedInto: (peer_id, prompt) => typedInto(house, peer_id, prompt),
       ofSession: (session_id) => house.directory.ofSession(session_id),
       addressees: () => house.directory.addressees(),
       unseen: () => house.directory.unseen(),

@@ -56,6 +56,8 @@ export interface AgentsNeeds {
     register(registration: Registration): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
+    /** The peer into whose pane this prompt was typed, where its session told no pane. */
+    typedInto(peer_id: string, prompt: string): string;
     ofSession(runtime_session_id: string): { peer_id: string } | undefined;
     /** Everyone that a rung could reach. */
     addressees(): Addressee[];
@@ -192,15 +194,20 @@ export class Agents {
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
-  hook(agent: string, payload: unknown, facts: HookFacts): HookAnswer {
+  async hook(agent: string, payload: unknown, facts: HookFacts): Promise<HookAnswer> {
     const { db } = this.#ground;
     const backend = Backend.safeParse(agent).data;
     const reader = backend && this.#needs.hooks[backend];
     if (!reader) throw new Problem("unknown_agent", { agent });
-    const report = reader.read(payload);
+    const told = reader.read(payload);
+    const last_message = await reader.lastMessage?.(told, payload);
+    const report = last_message === undefined ? told : { ...told, last_message };
     return db.transact(() => {
       if (this.#isNobodys(report)) return () => reader.answer(payload, null);
-      const peer_id = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
+      const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
+      const peer_id = report.prompt === undefined
+        ? found
+        : this.#needs.peers.typedInto(found, report.prompt);
       if (wentOn(report)) this.#needs.approvals.wentOn(report.session_id);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;

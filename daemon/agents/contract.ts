@@ -122,6 +122,10 @@ export interface Adapter {
    * adapter says so is never known by its process or pane alone (contract 6).
    */
   callingSession?(signs: CallSigns): string | undefined;
+  /** Breaks off what its session does beyond its own process; absent where that holds it all. */
+  breakOff?(peer: Addressee): Promise<void>;
+  /** Nothing of it tells of a session before its first prompt: its pane has to be looked at. */
+  readonly silent_until_prompt?: boolean;
   /** Absent where no hook of the agent's can wake it. */
   readonly waiters?: Waiters;
 }
@@ -169,6 +173,11 @@ export interface Decision {
 /** How one kind of agent speaks in its hooks. */
 export interface HookReader {
   read(payload: unknown): HookReport;
+  /**
+   * The last text of the turn that this event ends, from the agent's own records: for one whose
+   * hooks do not tell it, or not it alone. Undefined where the event ends no turn.
+   */
+  lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
   /** What the hook prints; `context` is what the agent is to read, null for nothing. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** What the hook prints for a tool that was decided on; where `read` tells of permissions. */

@@ -19,7 +19,7 @@ export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       admit(caller, headers, doors);
       const facts = await factsOf(headers, doors);
-      return await agents.hook(params.agent, body, facts)(signal);
+      return await (await agents.hook(params.agent, body, facts))(signal);
     }),
     route(waitForWaking, ({ params, body, caller, headers, signal }) => {
       admit(caller, headers, doors);

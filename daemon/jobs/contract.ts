@@ -159,7 +159,7 @@ export const TemplateInList = Template.partial({ request: true, provenance: true
 export type TemplateInList = z.output<typeof TemplateInList>;
 
 const Speaker = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
-const path = line(4096, 1);
+const path = line(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
 
 const Asked = z.object({
   title: line(255, 1).optional(),
@@ -232,14 +232,15 @@ export const listJobs = contract({
   id: "jobs.list",
   method: "GET",
   path: "/jobs",
-  summary: "Jobs and templates, newest first; `view=summary` leaves the heavy fields out",
+  summary: "Jobs and templates, newest first; `view=summary` leaves the heavy fields out. " +
+    "Without `limit`, all that are not over, and the newest of those that are",
   who: "peer",
   query: z.object({
     state: z.enum([...JobState.options, "active", "paused"]).optional(),
     owner_peer_id: z.string().optional(),
     circle: Name.optional(),
     view: z.enum(["full", "summary"]).default("full"),
-    limit: QueryNumber.pipe(z.number().min(1).max(1000)).default(200),
+    limit: QueryNumber.pipe(z.number().min(1).max(1000)).optional(),
   }),
   returns: z.object({ work: z.array(JobInList), recurring: z.array(TemplateInList) }),
   fails: ["unknown_peer", "ambiguous_peer"],

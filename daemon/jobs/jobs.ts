@@ -22,7 +22,7 @@ import * as attempts from "./fires/store.ts";
 import { TURN_STARTED } from "./fires/turns.ts";
 import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
 import { type NoticeNeeds, Notices } from "./notices.ts";
-import { JobSteps } from "./steps.ts";
+import { JobSteps, lasting } from "./steps.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 import { type Made, Templates } from "./templates/templates.ts";
@@ -30,6 +30,8 @@ import { type Made, Templates } from "./templates/templates.ts";
 /** Whoever asks for work when nobody is named. */
 export const NOBODY = "cli";
 const FORGET_ROWS_MAX = 100;
+/** How many that are over a list shows where nobody says how many it is to show. */
+export const SETTLED_SHOWN_MAX = 200;
 
 interface Speaker {
   readonly peer_id: string | null;
@@ -91,8 +93,8 @@ export class Jobs {
 
   list({ view, ...asked }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
     const { db } = this.#ground;
-    const { state = null, circle = null, owner_peer_id = null, limit } = asked;
-    const filter = { state, circle, owner_peer_id, limit };
+    const { state = null, circle = null, owner_peer_id = null, limit = null } = asked;
+    const filter = { state, circle, owner_peer_id, limit, settled_max: SETTLED_SHOWN_MAX };
     const work = rows.list(db, filter), recurring = this.#templates.list(filter);
     return view === "full"
       ? { work: work.map((job) => this.toJob(job)), recurring }
@@ -174,6 +176,14 @@ export class Jobs {
   /** A turn of a peer has ended with this message. */
   answered(peer_id: string, last_message: string): void {
     this.#fires.turns.answered(peer_id, last_message);
+  }
+
+  /** The peer whose session a spawned agent takes up; undefined where it begins a new one. */
+  resumedIn(spawn_id: string): string | undefined {
+    const { db } = this.#ground;
+    const attempt = attempts.bySpawn(db, spawn_id);
+    const job = attempt?.executor === "resumed" ? rows.get(db, attempt.job_id) : undefined;
+    return job && (attempts.lastWorked(db, job)?.executor_peer_id ?? undefined);
   }
 
   unreachable(peer_id: string, why: "peer_retired" | "peer_not_addressable"): void {
@@ -306,7 +316,9 @@ export class Jobs {
 
   #enrich(job: StoredJob, said: JobUpdate): StoredJob {
     const { phase, progress, progress_note: note } = said;
+    const other = said.state !== undefined && said.state !== job.state;
     const change: Partial<StoredJob> = {
+      ...(other && { state_reason: lasting(job) }), // It was the reason of the state before.
       ...(phase !== undefined && { phase }),
       ...(said.state_reason !== undefined && { state_reason: said.state_reason }),
       ...(progress !== undefined && { progress }),

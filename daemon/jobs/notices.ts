@@ -23,9 +23,9 @@ export class Notices {
     this.#needs = needs;
   }
 
-  /** The owner, else the creator, else the circle's orchestrator; never who did the work itself. */
-  settled(job: StoredJob, executor_peer_id: string | null): void {
-    const told = this.#tell(job, settledText(job), executor_peer_id);
+  /** The owner, else the creator, else the circle's orchestrator; never who knows of it anyway. */
+  settled(job: StoredJob, knowing_peer_id: string | null): void {
+    const told = this.#tell(job, settledText(job), knowing_peer_id);
     if (!told) this.#ground.log.debug("Nobody was told of a job's end", { job_id: job.job_id });
   }
 

@@ -17,6 +17,11 @@ export function isOwn({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
 }
 
+/** Why a job waits, or is blocked, passes; that its deadline has passed does not. */
+export function lasting({ state_reason }: StoredJob): string | null {
+  return state_reason === "deadline_passed" ? state_reason : null;
+}
+
 export class JobSteps {
   readonly #ground: Ground;
   readonly #notices: Notices;
@@ -88,7 +93,9 @@ export class JobSteps {
       if (attempt) this.over(attempt, job, { on: how, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, on, { state_reason: null, ...change, ...rest });
-      this.#notices.settled(settled, attempt?.executor_peer_id ?? null);
+      // Its own turn was the end, or it is told to stop; of any other end it knows nothing.
+      const knows = on === "completed" || on === "cancelled" ? attempt?.executor_peer_id : null;
+      this.#notices.settled(settled, knows ?? null);
       const worker = attempt && !isOwn(attempt) ? attempt.executor_peer_id : null;
       if (settled.cancel_requested && worker) this.#notices.cancelled(settled, worker);
       return settled;

@@ -50,17 +50,25 @@ export interface Filter {
   readonly state: string | null;
   readonly owner_peer_id: string | null;
   readonly circle: string | null;
-  readonly limit: number;
+  /** Null for all that are not over, and so many of those that are. */
+  readonly limit: number | null;
+  readonly settled_max: number;
 }
 
 /** Newest first. */
 export function list(db: Database, filter: Filter): StoredJob[] {
   return db.all(
     Row,
-    `select * from jobs
-     where (:state is null or state = :state) and (:circle is null or circle = :circle)
-       and (:owner_peer_id is null or owner_peer_id = :owner_peer_id)
-     order by seq desc limit :limit`,
+    `with asked as (
+       select seq, settled_at from jobs
+       where (:state is null or state = :state) and (:circle is null or circle = :circle)
+         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
+     select * from jobs where seq in (
+         select seq from asked where :limit is null and settled_at is null)
+       or seq in (
+         select seq from asked where :limit is not null or settled_at is not null
+         order by seq desc limit coalesce(:limit, :settled_max))
+     order by seq desc`,
     { ...filter },
   );
 }

@@ -242,6 +242,14 @@ export function refuseReserved(name: string): void {
   if (isReserved(name)) throw new Problem("reserved_name", { name });
 }
 
+/** There is one human (contract 1); another one comes only once the last has gone. */
+export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
+  const human = rows.human(db);
+  if (human && human.status !== "offline" && human.peer_id !== peer_id) {
+    throw new Problem("human_exists", { peer_id: human.peer_id });
+  }
+}
+
 /** `{folder}-{backend}`, where no name was given. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;

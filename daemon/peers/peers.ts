@@ -17,6 +17,7 @@ import {
   type Processes,
   provenanceOf,
   refuseReserved,
+  refuseSecondHuman,
 } from "./admission.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -81,7 +82,7 @@ export class Peers {
       const peer = before
         ? this.#admission.renewed(before, registration, entrance)
         : this.#admission.born(registration, entrance);
-      if (peer.role === "human") this.#refuseSecondHuman(before?.peer_id);
+      if (peer.role === "human") refuseSecondHuman(db, before?.peer_id);
       this.#takePane(peer);
       if (before) rows.update(db, peer);
       else rows.insert(db, peer);
@@ -307,13 +308,6 @@ export class Peers {
   /** What such a process says of being here is not believed. */
   #isReplaced({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
     return status === "offline" && this.#needs.isReplaced(peer_id, agent_pid);
-  }
-
-  #refuseSecondHuman(peer_id: string | undefined): void {
-    const human = rows.human(this.#ground.db);
-    if (human && human.status !== "offline" && human.peer_id !== peer_id) {
-      throw new Problem("human_exists", { peer_id: human.peer_id });
-    }
   }
 
   #refuseRetired(peer_id: string): void {

@@ -82,13 +82,15 @@ export function modelsOf({ commands, profiles }: SpawnSettings): ReadonlySet<str
   ));
 }
 
-/** Profiles as the world may see them: the names of their variables alone. */
-export function withoutValues(profiles: SpawnSettings["profiles"]): Record<string, Profile> {
+/** The settings as the world may see them: of the profiles' variables the names alone. */
+export function withoutValues(
+  { commands, profiles, allowed_paths, circle_boundary }: SpawnSettings,
+) {
   const hidden = (env: Profile["env"]) =>
     Object.fromEntries(Object.keys(env).map((name) => [name, "[hidden]"]));
-  return Object.fromEntries(
-    Object.entries(profiles).map(([name, profile]) => {
-      return [name, { ...profile, env: hidden(profile.env) }];
-    }),
+  const shown = Object.entries(profiles).map(([name, profile]) =>
+    [name, { ...profile, env: hidden(profile.env) }] as const
   );
+  const allowed = [...allowed_paths];
+  return { commands, profiles: Object.fromEntries(shown), allowed_paths: allowed, circle_boundary };
 }

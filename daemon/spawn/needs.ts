@@ -4,6 +4,7 @@ import type { PaneSeen, Terminals } from "../panes.ts";
 import type { Backend, Role } from "../peers/contract.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnAsked } from "./contract.ts";
+import type { Spawn } from "./store.ts";
 
 /** A registered peer, as far as spawns need to know it. */
 export interface Resident {
@@ -39,6 +40,8 @@ export interface SpawnNeeds {
   isAlive(pid: number, started: string): boolean;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
+  /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */
+  meet(spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">): Promise<void>;
   notify(
     note: { from_peer: string; to_peer: string; text: string },
     manner: { proven_human: boolean },

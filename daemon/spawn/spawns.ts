@@ -42,10 +42,7 @@ export class Spawns {
   }
 
   async config() {
-    const { commands, profiles, circle_boundary } = this.#needs.settings;
-    const allowed_paths = [...this.#needs.settings.allowed_paths];
-    const shown = { commands, profiles: withoutValues(profiles), allowed_paths, circle_boundary };
-    return { enabled: await this.enabled(), ...shown };
+    return { enabled: await this.enabled(), ...withoutValues(this.#needs.settings) };
   }
 
   /** At least one command, one allowed path, and a tmux (contract 3). */
@@ -299,8 +296,9 @@ export class Spawns {
 
   async #lookAtPanes(): Promise<void> {
     for (const spawn of rows.open(this.#ground.db)) {
-      if (!await this.#needs.terminals.isGone(spawn.tmux_socket, spawn.pane_id)) continue;
-      const still = rows.get(this.#ground.db, spawn.spawn_id);
+      const gone = await this.#needs.terminals.isGone(spawn.tmux_socket, spawn.pane_id);
+      if (!gone) await this.#needs.meet(spawn);
+      const still = gone ? rows.get(this.#ground.db, spawn.spawn_id) : undefined;
       if (still?.settled_at === null) this.#giveUp(still);
     }
   }

@@ -314,6 +314,22 @@ Deno.test("what is not on the disk, or not what its name says, is not resumed", 
 
 // Screens, as captured, with the row of the cursor.
 
+Deno.test("what a session does is broken off by its server, turn by turn, and only what is under way", async () => {
+  const turns = [{ id: "t-1", status: "completed" }, { id: "t-2", status: "inProgress" }];
+  await using home = new CodexHome().listen({
+    "thread/read": thread({ type: "active", activeFlags: [] }, { turns }),
+    "turn/interrupt": () => ({}),
+  });
+  await adapterOf(home).breakOff?.(SHARED);
+  assert.deepEqual(home.asked, [
+    { method: "thread/read", params: { threadId: THREAD, includeTurns: true } },
+    { method: "turn/interrupt", params: { threadId: THREAD, turnId: "t-2" } },
+  ]);
+  home.asked.length = 0;
+  await adapterOf(home).breakOff?.({ ...SHARED, runtime_session_id: null });
+  assert.deepEqual(home.asked, [], "no session is told");
+});
+
 // deno-fmt-ignore
 const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, empty: boolean | undefined, collapsed: boolean][] = [
   ["empty",           46, false,     true,      false],

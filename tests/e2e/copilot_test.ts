@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { answerAsk } from "../../daemon/asks/questions/contract.ts";
-import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
 import { listInbox } from "../../daemon/inbox/contract.ts";
 import { readTextOrNothing } from "../../daemon/places.ts";
 import { closePeer, getPeer } from "../../daemon/peers/contract.ts";
@@ -11,20 +10,17 @@ import { isAlive } from "../../daemon/processes.ts";
 import { spawnPeer } from "../../daemon/spawn/contract.ts";
 import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
 import {
-  COPILOT,
   COPILOT_MODEL,
   COPILOT_TOUCHES,
-  copilotConfig,
-  copilotEnvironment,
   isCopilotAsking,
 } from "../../cli/selftest/agents/copilot.ts";
-import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import type { Rule } from "../../cli/selftest/model/model.ts";
-import { copilotCli, copilotUnpacked } from "./agents.ts";
+import { copilotCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
 import { ANSWERS } from "./rules.ts";
 import { until } from "./waiting.ts";
+import { type Copilot, hireCopilot } from "./workers.ts";
 
 const RULES = [ANSWERS, COPILOT_TOUCHES];
 
@@ -43,25 +39,7 @@ const DELEGATED: Rule = {
   ],
 };
 
-interface Copilot extends Worker {
-  readonly model: ChatModel;
-}
-
-/** A home whose user has trusted the folder; the program unpacks itself once for all of them. */
-function hire(lab: Lab, bin: string): Copilot {
-  lab.write("home/.copilot/config.json", copilotConfig([join(lab.dir, "api")]));
-  Deno.mkdirSync(join(lab.dir, "home/.cache"));
-  Deno.symlinkSync(copilotUnpacked(), join(lab.dir, "home/.cache/copilot"));
-  const model = new ChatModel([...RULES, DELEGATED]);
-  return {
-    backend: "copilot",
-    bin,
-    command: COPILOT,
-    env: copilotEnvironment(model.url),
-    composer: copilotScreen,
-    model,
-  };
-}
+const hire = (lab: Lab, bin: string): Copilot => hireCopilot(lab, bin, [...RULES, DELEGATED]);
 
 /** A command of Copilot's own, which shows what may follow it. */
 async function command(office: Office, name: string): Promise<void> {

@@ -2,30 +2,14 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
 import { resumeOf } from "../../daemon/agents/gemini/sessions.ts";
-import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
-import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
 import { geminiCli } from "./agents.ts";
-import type { Lab } from "./lab.ts";
-import { type Office, withOffice, type Worker } from "./office.ts";
+import { type Office, withOffice } from "./office.ts";
 import { until } from "./waiting.ts";
-
-function hire(lab: Lab, bin: string): Worker {
-  lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
-  const model = new GeminiWire();
-  return {
-    backend: "gemini",
-    bin,
-    command: GEMINI,
-    env: geminiEnvironment(model.url),
-    composer: geminiScreen,
-    model,
-  };
-}
+import { hireGemini } from "./workers.ts";
 
 function withGemini(name: string, test: (office: Office) => Promise<void>): void {
-  withOffice(import.meta.url, name, { agent: geminiCli, hire }, test);
+  withOffice(import.meta.url, name, { agent: geminiCli, hire: hireGemini }, test);
 }
 
 withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", async (office) => {

@@ -8,7 +8,7 @@ import { type Backend, listPeers } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
 import { binOf, type Installed } from "./agents.ts";
 import { Lab, withLab } from "./lab.ts";
-import { inPane } from "./programs.ts";
+import { inPane, run } from "./programs.ts";
 import { insist } from "./typing.ts";
 import { tell, until } from "./waiting.ts";
 
@@ -41,7 +41,8 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
   async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
     await this.lab.mesh.setUp({ agent: this.worker.backend, config });
-    await this.lab.mesh.up();
+    // A daemon that was started in a pane starts agents in that pane's server.
+    await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0` });
   }
 
   /** What the agent runs in. */
@@ -87,6 +88,12 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
 
   get screen(): string {
     return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
+  }
+
+  /** All panes that there are now. */
+  panes(): string[] {
+    const list = ["-S", this.lab.tmux_socket, "list-panes", "-a", "-F", "#{pane_id}"];
+    return run("tmux", list).split("\n").filter(Boolean); // A server ends with its last pane.
   }
 
   /** The screen, or why there is none: for whoever tells of a fault. */

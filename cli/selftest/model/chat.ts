@@ -1,7 +1,7 @@
 /** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
 import * as z from "zod";
-import type { Rule, Step } from "./model.ts";
+import { nextOf, type Rule, stepsFor, type ToolStep } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE_CHARS = 40;
@@ -74,20 +74,11 @@ export class ChatModel implements Scripted {
     return this.#answer(body, text, call);
   }
 
-  /** The first step that is not done yet: a tool's result tells that it was called. */
   #next({ said, results, tools }: Turn): { text: string; call?: Call } {
     const prompt = said.at(-1) ?? "";
-    const rule = this.#rules.find(({ match }) => match.test(prompt));
-    const captures = rule?.match.exec(prompt) ?? [];
-    const fill = (text: string) => text.replace(/\$(\d)/g, (_, at) => captures[Number(at)] ?? "");
-    let done = results.length;
-    for (const step of rule?.steps ?? []) {
-      if (isTool(step) && done-- <= 0) return { text: "", call: callOf(step, tools, fill) };
-      if ("say" in step && done <= 0) {
-        return { text: fill(step.say).replaceAll("${result}", results.at(-1) ?? "") };
-      }
-    }
-    return { text: `ECHO ${prompt.length}` };
+    const { text, next } = nextOf(stepsFor(this.#rules, prompt) ?? [], results);
+    if (next) return { text, call: callOf(next, tools) };
+    return { text: text || `ECHO ${prompt.length}` };
   }
 
   #answer({ model }: Body, text: string, call?: Call): Response {
@@ -130,20 +121,9 @@ function turnOf({ messages, tools }: Body): Turn {
   return { said, results, tools: tools.map((tool) => tool.function.name) };
 }
 
-function isTool(step: Step): step is Extract<Step, { tool: string }> {
-  return "tool" in step;
-}
-
 /** A tool by its full name, or by its end: `ack` is `mesh_ack`, or `mesh-ack`. */
-function callOf(
-  { tool, args = {} }: Extract<Step, { tool: string }>,
-  tools: readonly string[],
-  fill: (text: string) => string,
-): Call {
+function callOf({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
   const name = tools.find((one) => one === tool) ??
     tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));
-  const filled = Object.entries(args).map(([key, value]) => {
-    return [key, typeof value === "string" ? fill(value) : value];
-  });
-  return { name: name ?? tool, args: Object.fromEntries(filled) };
+  return { name: name ?? tool, args };
 }

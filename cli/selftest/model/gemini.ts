@@ -1,6 +1,7 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
 import * as z from "zod";
+import { nextOf, type Rule, stepsFor } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
@@ -33,9 +34,11 @@ export class GeminiWire implements Scripted {
   readonly turns: Turn[] = [];
   readonly #gate = new Gate();
   readonly #told: string[] = [];
+  readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  constructor() {
+  constructor(rules: readonly Rule[] = []) {
+    this.#rules = rules;
     this.#server = onLoopback((request) => this.#serve(request));
   }
 
@@ -75,13 +78,26 @@ export class GeminiWire implements Scripted {
       this.#told.push(JSON.stringify(contents));
       await this.#gate.pass();
     }
-    const call = names.length > 0 && turn.results.length === 0 ? callOf(turn, names) : undefined;
-    const parts = call ? [{ functionCall: call }] : [{ text: `DONE ${turn.results.length}` }];
+    const { text, call } = names.length > 0 ? this.#next(turn, names) : { text: "A title" };
+    const parts = [...(text ? [{ text }] : []), ...(call ? [{ functionCall: call }] : [])];
     const candidates = [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }];
     const answer = { candidates, usageMetadata: USAGE, modelVersion: "scripted" };
     if (!streams) return Response.json(answer);
     const headers = { "content-type": "text/event-stream" };
     return new Response(`data: ${JSON.stringify(answer)}\r\n\r\n`, { headers });
+  }
+
+  #next(turn: Turn, names: readonly string[]): { text: string; call?: Call | undefined } {
+    const { prompt, results } = turn;
+    const steps = stepsFor(this.#rules, prompt);
+    if (steps) {
+      const { text, next } = nextOf(steps, results);
+      if (!next) return { text };
+      const name = names.find((name) => name.endsWith(`_${next.tool}`)) ?? next.tool;
+      return { text, call: { name, args: next.args ?? {} } };
+    }
+    const call = results.length === 0 ? callOf(turn, names) : undefined;
+    return { text: call ? "" : `DONE ${results.length}`, call };
   }
 }
 

@@ -105,29 +105,13 @@ export class Model implements Scripted {
     if (output_config?.format !== undefined) {
       return { pause_ms: 0, text: JSON.stringify({ title: "Scripted", isNewTopic: true }) };
     }
-    const steps = stepsIn(prompt) ?? this.#ruled(prompt);
+    const steps = stepsIn(prompt) ?? stepsFor(this.#rules, prompt);
     if (!steps || tools.length === 0) return { pause_ms: 0, text: `ECHO ${prompt.length}` };
-    let done = results.length;
-    let [pause_ms, text] = [0, ""];
-    for (const step of steps) {
-      if ("say" in step) text += `${step.say.replaceAll("${result}", results.at(-1) ?? "")}\n`;
-      else if ("sleep_ms" in step) pause_ms += step.sleep_ms;
-      else if (done > 0) [done, pause_ms, text] = [done - 1, 0, ""];
-      else {return {
-          pause_ms,
-          text,
-          call: { name: named(step.tool, tools), args: step.args ?? {} },
-        };}
+    const { pause_ms, text, next } = nextOf(steps, results);
+    if (next) {
+      return { pause_ms, text, call: { name: named(next.tool, tools), args: next.args ?? {} } };
     }
     return { pause_ms, text: text || `DONE ${results.length}` };
-  }
-
-  #ruled(prompt: string): readonly Step[] | undefined {
-    for (const { match, steps } of this.#rules) {
-      const found = match.exec(prompt);
-      if (found) return steps.map((step) => filled(step, found));
-    }
-    return undefined;
   }
 
   #whole({ model }: Body, { text, call }: Answer): Response {
@@ -222,6 +206,34 @@ function stepsIn(prompt: string): Step[] | undefined {
 function named(tool: string, tools: readonly string[]): string {
   return tools.find((name) => name === tool) ??
     tools.find((name) => name.endsWith(`__${tool}`)) ?? tool;
+}
+
+/** What the first rule that matches says, with its captures put in. */
+export function stepsFor(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
+  for (const { match, steps } of rules) {
+    const found = match.exec(prompt);
+    if (found) return steps.map((step) => filled(step, found));
+  }
+  return undefined;
+}
+
+export type ToolStep = Extract<Step, { readonly tool: string }>;
+
+/** What follows these results: a text, and a call behind it where there is one yet. */
+export function nextOf(
+  steps: readonly Step[],
+  results: readonly string[],
+): { pause_ms: number; text: string; next?: ToolStep } {
+  let done = results.length;
+  let pause_ms = 0;
+  const said: string[] = [];
+  for (const step of steps) {
+    if ("say" in step) said.push(step.say.replaceAll("${result}", results.at(-1) ?? ""));
+    else if ("sleep_ms" in step) pause_ms += step.sleep_ms;
+    else if (done-- > 0) [pause_ms, said.length] = [0, 0];
+    else return { pause_ms, text: said.join("\n"), next: step };
+  }
+  return { pause_ms, text: said.join("\n") };
 }
 
 function filled(step: Step, captures: RegExpExecArray): Step {

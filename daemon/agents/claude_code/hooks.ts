@@ -24,7 +24,7 @@ const Stop = z.object({
   ...common,
   hook_event_name: z.literal("Stop"),
   stop_hook_active: z.boolean(),
-  last_assistant_message: z.string().optional(),
+  last_assistant_message: z.string().nullish(), // Of a turn without a text, nothing.
 });
 const Notification = z.object({
   ...common,
@@ -61,7 +61,7 @@ function particulars(data: Known): Partial<HookReport> {
     case "UserPromptSubmit":
       return { turn_state: "working", prompt: data.prompt };
     case "Stop":
-      return { turn_state: "idle", last_message: data.last_assistant_message };
+      return { turn_state: "idle", last_message: data.last_assistant_message ?? "" };
     case "Notification":
       return noticed(data.notification_type);
     case "PermissionRequest":

@@ -12,7 +12,7 @@ import { AppServer } from "./app_server.ts";
 import { commandRung, socketRung } from "./native.ts";
 import { type Host, hostOf } from "./hooks.ts";
 import { rolloutOf } from "./rollouts.ts";
-import { type Doing, isThreadId, readThread, threadOf } from "./threads.ts";
+import { type Doing, interrupt, isThreadId, readThread, threadOf } from "./threads.ts";
 
 export interface CodexOptions {
   readonly clock: Clock;
@@ -42,12 +42,14 @@ export function codexAdapter(options: CodexOptions): Adapter {
   ];
   return {
     backend: "codex",
+    silent_until_prompt: true,
     rungs: () => ladder,
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";
       return pane_id === null ? "none" : "pane";
     },
     sight: (peer) => sight(options, peer),
+    breakOff: (peer) => breakOff(options, peer),
     resume: ({ runtime_session_id, path }) =>
       Promise.resolve(rolloutOf(codex_home, runtime_session_id, path)),
     callingSession: (signs) => callingSession(signs, find),
@@ -74,6 +76,16 @@ async function sight(options: CodexOptions, peer: Addressee): Promise<Sighting |
   return doing === "unknown" || doing === "broken"
     ? undefined
     : { alive: true, turn_state: TURN_STATE[doing], source: "app server" };
+}
+
+/** A shared server goes on with a turn whose terminal is closed. */
+async function breakOff({ codex_home, clock }: CodexOptions, peer: Addressee): Promise<void> {
+  const { runtime_session_id } = peer;
+  if (runtime_session_id === null || !isThreadId(runtime_session_id)) return;
+  const server = await AppServer.meet(codex_home, clock);
+  if (typeof server === "string") return;
+  using held = server;
+  await interrupt(held, runtime_session_id);
 }
 
 const TURN_STATE = {

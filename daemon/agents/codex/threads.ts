@@ -57,6 +57,20 @@ export async function readThread(server: AppServer, threadId: string): Promise<T
   return { proved, doing: data?.thread.id === threadId ? doingOf(data.thread) : "unknown" };
 }
 
+const Turns = z.looseObject({
+  thread: z.looseObject({
+    turns: z.array(z.looseObject({ id: z.string(), status: z.string() })),
+  }),
+});
+
+/** Interrupts the turn that a thread is at, as its user would. */
+export async function interrupt(server: AppServer, threadId: string): Promise<void> {
+  const reply = await server.call("thread/read", { threadId, includeTurns: true });
+  const { data } = Turns.safeParse(reply.state === "answered" ? reply.result : undefined);
+  const turns = data?.thread.turns.filter(({ status }) => status === "inProgress") ?? [];
+  for (const { id } of turns) await server.call("turn/interrupt", { threadId, turnId: id });
+}
+
 /** The thread of a registered agent, in a conversation of its own. */
 export async function threadOf(
   codex_home: string,

@@ -1,8 +1,10 @@
-/** What Copilot CLI's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
+/** What Copilot CLI's hooks tell us, with its records' help, and what they may be answered. */
 
 import * as z from "zod";
+import type { Clock } from "kit/clock.ts";
 import type { Decision, HookReader, HookReport } from "../contract.ts";
 import { common, readerOf } from "../hooks/reading.ts";
+import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission names them: `mesh/ask`. */
 const OURS = /^mesh\//;
@@ -137,6 +139,26 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
 /** Answers for the user; the message is read where it is denied. */
 function decided({ behavior, message }: Decision): Record<string, unknown> {
   return behavior === "allow" ? { behavior } : { behavior, message };
+}
+
+const StoppedAt = z.object({ timestamp: z.number().optional().catch(undefined) });
+
+/** As in the house, where its records can be read: no hook of Copilot's holds what it said. */
+export function copilotReader({ config_dir, clock }: CopilotRecords): HookReader {
+  return {
+    ...copilotHooks,
+    lastMessage({ event, session_id: id }, payload) {
+      if (event !== "agentStop") return Promise.resolve(undefined);
+      const stopped_at = StoppedAt.safeParse(payload).data?.timestamp;
+      return lastMessageOf(config_dir, { id, stopped_at }, clock);
+    },
+  };
+}
+
+export interface CopilotRecords {
+  /** Copilot CLI's folder, e.g. `~/.copilot`. */
+  readonly config_dir: string;
+  readonly clock: Clock;
 }
 
 /** The house's interface to all of this (`agents.ts`). Proved with 1.0.102. */

@@ -2,12 +2,18 @@
 
 import { join } from "node:path";
 import * as z from "zod";
+import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
-import { type Env, readTextOrNothing } from "../../places.ts";
+import { type Env, readTailOrNothing, readTextOrNothing } from "../../places.ts";
 import type { Resume, Sighting } from "../contract.ts";
 
 /** What is read of a session's records at each look: more than a turn's last few of them. */
 const TAIL_BYTES = 65_536;
+/** More than a last answer takes. */
+const ANSWER_BYTES = 1_048_576;
+/** How long the records of a turn that has ended may be late, and how often they are looked at. */
+const LATE_MS_MAX = 1_000;
+const LOOK_EVERY_MS = 20;
 /** Sessions of which it is kept what they do. */
 const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -27,6 +33,10 @@ const Noted = z.object({
     model: z.string().optional(),
     newModel: z.string().optional(),
     selectedModel: z.string().optional(),
+    content: z.string().optional().catch(undefined),
+    /** Of a hook that is run: which, and what it is handed. */
+    hookType: z.string().optional(),
+    input: z.object({ timestamp: z.number().optional() }).optional().catch(undefined),
     context: z.object({ cwd: z.string().optional() }).optional(),
   }),
 });
@@ -64,7 +74,7 @@ export class Records {
     if (stamp === undefined) return undefined;
     const known = this.#read.get(id);
     if (known?.stamp === stamp) return known.doing;
-    const doing = doingIn(notedIn(tailOf(path)));
+    const doing = doingIn(notedIn(readTailOrNothing(path, TAIL_BYTES) ?? ""));
     if (this.#read.size >= SESSIONS_MAX) this.#read.clear();
     this.#read.set(id, { stamp, doing });
     return doing;
@@ -105,6 +115,39 @@ const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
   ["abort", "idle"],
 ]);
 
+/**
+ * What was said last in the turn whose end this hook tells, by the time that stands in it; no hook
+ * holds it. The record of the hook follows those of the turn, and may be written after it is run.
+ */
+export async function lastMessageOf(
+  config_dir: string,
+  { id, stopped_at }: { id: string; stopped_at: number | undefined },
+  clock: Clock,
+): Promise<string> {
+  if (!SESSION_ID.test(id)) return "";
+  const path = join(folderOf(config_dir, id), "events.jsonl");
+  const late_at = clock.now() + LATE_MS_MAX;
+  for (;;) {
+    const records = notedIn(readTailOrNothing(path, ANSWER_BYTES) ?? "");
+    const end = records.findLastIndex(({ data: { hookType, input } }) =>
+      hookType === STOPPED && input?.timestamp === stopped_at
+    );
+    if (end >= 0) return lastSaidIn(records.slice(0, end));
+    if (clock.now() >= late_at) return lastSaidIn(records);
+    await clock.sleep(LOOK_EVERY_MS);
+  }
+}
+
+const STOPPED = "agentStop";
+
+/** The last text since the last prompt; a call of a tool may come with none. */
+function lastSaidIn(records: readonly Noted[]): string {
+  const own = records.filter(({ agentId }) => agentId === undefined);
+  const turn = own.slice(own.findLastIndex(({ type }) => type === "user.message") + 1);
+  return turn.findLast(({ type, data }) => type === "assistant.message" && data.content)
+    ?.data.content ?? "";
+}
+
 /** `--resume` finds sessions in which something was said, and goes to their folder by itself. */
 export function resumeOf(
   config_dir: string,
@@ -132,19 +175,6 @@ function folderOf(config_dir: string, id: string): string {
 /** The records in whole lines; a first one that was cut is none. */
 function notedIn(text: string): Noted[] {
   return text.split("\n").flatMap((line) => Noted.safeParse(tryJson(line)).data ?? []);
-}
-
-/** The end of a file. */
-function tailOf(path: string): string {
-  using file = Deno.openSync(path);
-  const { size } = file.statSync();
-  file.seekSync(Math.max(0, size - TAIL_BYTES), Deno.SeekMode.Start);
-  const bytes = new Uint8Array(TAIL_BYTES);
-  let length = 0;
-  for (let read: number | null = 0; read !== null && length < TAIL_BYTES; length += read ?? 0) {
-    read = file.readSync(bytes.subarray(length));
-  }
-  return new TextDecoder().decode(bytes.subarray(0, length));
 }
 
 /** What changes with a file that is added to; undefined when there is none. */

@@ -1,8 +1,9 @@
-/** What Gemini CLI's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
+/** What Gemini CLI's hooks tell us, with its records' help, and what they may be answered. */
 
 import * as z from "zod";
 import type { HookReader, HookReport } from "../contract.ts";
 import { common, readerOf } from "../hooks/reading.ts";
+import { lastSaidOf } from "./sessions.ts";
 
 const SessionStart = z.object({
   ...common,
@@ -59,7 +60,7 @@ function particulars(data: Known): Partial<HookReport> {
     case "BeforeAgent":
       return { turn_state: "working", prompt: data.prompt };
     case "AfterAgent":
-      return { turn_state: "idle", last_message: data.prompt_response };
+      return { turn_state: "idle", last_message: data.prompt_response ?? "" };
     case "Notification":
       return data.notification_type === "ToolPermission" ? { turn_state: "awaiting_input" } : {};
     case "BeforeModel":
@@ -92,3 +93,18 @@ export const geminiHooks: HookReader = {
   answer,
   takesContext,
 };
+
+/**
+ * As in the house, where its records can be read: the hook holds all texts of the turn, one a line.
+ * The last of them is believed only where the hook's text ends with it.
+ */
+export function geminiReader(config_dir: string): HookReader {
+  return {
+    ...geminiHooks,
+    lastMessage({ last_message: whole, session_id: runtime_session_id, cwd: path }) {
+      if (!whole || path === undefined) return Promise.resolve(undefined);
+      const last = lastSaidOf(config_dir, { runtime_session_id, path });
+      return Promise.resolve(last && whole.endsWith(`\n${last}`) ? last : undefined);
+    },
+  };
+}

@@ -1,4 +1,4 @@
-/** Gemini CLI's records of its sessions: whether one can be taken up again. */
+/** Gemini CLI's records of its sessions: whether one can be taken up again, what it said last. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -8,6 +8,8 @@ import type { Resume } from "../contract.ts";
 
 /** What stands in front of a session's first words: not something that was said. */
 const IGNORED = /^\s*($|[/?]|<session_context>|<hook_context>)/;
+
+const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
 
 const Projects = z.object({ projects: z.record(z.string(), z.string()) });
 const Head = z.object({ sessionId: z.string(), kind: z.string().optional() });
@@ -27,14 +29,11 @@ export function resumeOf(
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
 ): Resume {
   const refuse = (reason: string): Resume => ({ ok: false, reason });
-  if (!/^[0-9a-f-]{8,64}$/i.test(id)) return refuse("The session's id is none of Gemini CLI's");
+  if (!SESSION_ID.test(id)) return refuse("The session's id is none of Gemini CLI's");
   const chats = chatsOf(config_dir, path);
   if (chats === undefined) return refuse(`Gemini CLI knows no project at ${path}`);
-  // The name ends in the id's first part, which is not unique; the file itself says the whole.
-  const ends = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
-  for (const name of namesIn(chats)) {
-    if (!name.startsWith("session-") || !ends.some((end) => name.endsWith(end))) continue;
-    const lines = linesOf(readTextOrNothing(join(chats, name)) ?? "");
+  for (const file of filesOf(chats, id)) {
+    const lines = linesOf(readTextOrNothing(file) ?? "");
     const head = Head.safeParse(lines[0]).data;
     if (head?.sessionId !== id || head.kind === "subagent") continue;
     return lines.some(isSaid)
@@ -42,6 +41,31 @@ export function resumeOf(
       : refuse(`Nothing was said in session ${id} yet`);
   }
   return refuse(`No session ${id} in ${chats}`);
+}
+
+/** What a session has said last; undefined where its records do not tell. */
+export function lastSaidOf(
+  config_dir: string,
+  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+): string | undefined {
+  const chats = SESSION_ID.test(id) ? chatsOf(config_dir, path) : undefined;
+  if (chats === undefined) return undefined;
+  for (const file of filesOf(chats, id).toReversed()) {
+    const lines = linesOf(readTextOrNothing(file) ?? "");
+    if (Head.safeParse(lines[0]).data?.sessionId !== id) continue;
+    const said = lines.flatMap((line) => Said.safeParse(line).data ?? []);
+    const last = said.findLast(({ type, content }) => type === "gemini" && textOf(content) !== "");
+    return last && textOf(last.content);
+  }
+  return undefined;
+}
+
+/** A name ends in the id's first part, which is not unique; the file itself says the whole. */
+function filesOf(chats: string, id: string): string[] {
+  const ends = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
+  return namesIn(chats)
+    .filter((name) => name.startsWith("session-") && ends.some((end) => name.endsWith(end)))
+    .map((name) => join(chats, name));
 }
 
 function chatsOf(config_dir: string, path: string): string | undefined {
@@ -61,9 +85,11 @@ function linesOf(text: string): unknown[] {
 function isSaid(record: unknown): boolean {
   const said = Said.safeParse(record).data;
   if (!said) return false;
-  const { content } = said;
-  const text = typeof content === "string" ? content : content.map(({ text }) => text).join("");
-  return said.type === "gemini" || !IGNORED.test(text);
+  return said.type === "gemini" || !IGNORED.test(textOf(said.content));
+}
+
+function textOf(content: z.infer<typeof Said>["content"]): string {
+  return typeof content === "string" ? content : content.map(({ text }) => text).join("");
 }
 
 function namesIn(dir: string): string[] {

@@ -4,7 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
 import { DAEMON } from "../../delivery/contract.ts";
 import type { Notices } from "../notices.ts";
-import { DAEMON_RESTART, type JobSteps } from "../steps.ts";
+import { DAEMON_RESTART, type JobSteps, lasting } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireNeeds, Start, Worker } from "./needs.ts";
@@ -168,8 +168,9 @@ export class Fires {
   #send(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
     const { db } = this.#ground;
     const creator = job.created_by_peer_id;
+    const speaks = creator !== null && creator !== peer_id && this.#needs.peers.get(creator);
     const { delivery_id, state } = this.#needs.post.send({
-      from_peer: creator === null || creator === peer_id ? DAEMON : creator,
+      from_peer: speaks ? creator : DAEMON, // One that was closed meanwhile has no name any more.
       to_peer: peer_id,
       text: textOf(job, attempt),
       proven_human: job.proven_human,
@@ -321,11 +322,6 @@ export class Fires {
       this.#notices.late(this.#steps.change(job, told));
     });
   }
-}
-
-/** Why a job waits passes; that its deadline has passed does not. */
-function lasting({ state_reason }: StoredJob): string | null {
-  return state_reason === "deadline_passed" ? state_reason : null;
 }
 
 function isHere({ status }: Worker): boolean {

@@ -1,7 +1,7 @@
 /** What executors do: a prompt that was seen arms a fire, the next assistant turn completes it. */
 
 import type { Ground } from "kit/ground.ts";
-import type { JobSteps } from "../steps.ts";
+import { type JobSteps, lasting } from "../steps.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import { runChecks } from "./checks.ts";
@@ -97,13 +97,15 @@ export class Turns {
         const delivered_at = attempt.delivered_at ?? now;
         this.#steps.attempt(attempt, "turn_started", { delivered_at, armed_at: now });
       }
-      if (job.state !== "dispatching" && job.state !== "delivered") return job;
       const phase = OWN_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
-      const reason = job.state_reason === "deadline_passed" ? job.state_reason : null;
+      if (job.state !== "dispatching" && job.state !== "delivered") {
+        // Its state holds it; once that is running again, its next turn is to complete it.
+        return job.phase === phase ? job : this.#steps.change(job, { phase });
+      }
       return this.#steps.step(job, "turn_started", {
         phase,
         lease_until: null,
-        state_reason: reason,
+        state_reason: lasting(job),
       });
     });
   }
@@ -205,7 +207,8 @@ export class Turns {
     db.transact(() => {
       this.#steps.attempt(attempt, "delivered", { delivered_at: clock.now() });
       if (job.state !== "dispatching") return;
-      this.#steps.step(job, "delivered", { phase: "delivered", lease_until: null });
+      const phase = OWN_PHASES.includes(job.phase) ? "delivered" : job.phase;
+      this.#steps.step(job, "delivered", { phase, lease_until: null });
     });
   }
 

@@ -50,10 +50,16 @@ export function get(db: Database, calendar_id: string): StoredTemplate | undefin
 export function list(db: Database, filter: Filter): StoredTemplate[] {
   return db.all(
     Row,
-    `select * from job_templates
-     where (:state is null or state = :state) and (:circle is null or circle = :circle)
-       and (:owner_peer_id is null or owner_peer_id = :owner_peer_id)
-     order by seq desc limit :limit`,
+    `with asked as (
+       select seq, state from job_templates
+       where (:state is null or state = :state) and (:circle is null or circle = :circle)
+         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
+     select * from job_templates where seq in (
+         select seq from asked where :limit is null and state <> 'cancelled')
+       or seq in (
+         select seq from asked where :limit is not null or state = 'cancelled'
+         order by seq desc limit coalesce(:limit, :settled_max))
+     order by seq desc`,
     { ...filter },
   );
 }

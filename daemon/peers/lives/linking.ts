@@ -49,10 +49,14 @@ export class Linking {
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);
   }
 
-  /** Registers the agent that reads in a pane, or says why no message would reach it. */
+  /**
+   * Registers the agent that reads in a pane, or says why no message would reach it. It may be
+   * known which peer that is: one whose session was taken up there.
+   */
   async linkPane(
     pane_id: string,
     { backend, tmux_socket, name, circle }: PaneLink,
+    peer_id?: string,
   ): Promise<Linked> {
     const pane = await this.#find(pane_id, tmux_socket);
     this.#refuseOwned(pane);
@@ -64,8 +68,10 @@ export class Linking {
       agent_pid: pane.front.pid,
       ...(name && { name }),
       ...(circle && { circle }),
+      ...(peer_id && { peer_id }),
     };
-    return await this.#link({ registration, pane, front: pane.front });
+    const known = peer_id === undefined ? {} : { proven_peer_id: peer_id };
+    return await this.#link({ registration, pane, front: pane.front, ...known });
   }
 
   /** The same for the pane on a peer's record: its agent may have been started anew there. */
