@@ -291,7 +291,8 @@ export class Daemon implements AsyncDisposable {
     await this.jobs.close();
     await this.restarts.close();
     await this.spawns.close();
-    await (await this.#mcp)?.[Symbol.asyncDispose]();
+    // Whoever called while it could not be loaded has been told so.
+    await (await this.#mcp?.catch(() => undefined))?.[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -310,7 +311,10 @@ export class Daemon implements AsyncDisposable {
 
   /** The tools for agents. Loaded when the first one calls: their SDK is a third of our memory. */
   mcp(): Promise<Mcp> {
-    return this.#mcp ??= openMcp(this);
+    return this.#mcp ??= openMcp(this).catch((fault) => {
+      this.#mcp = undefined; // The next one who calls may have more luck.
+      throw fault;
+    });
   }
 
   #levels() {
