@@ -33,6 +33,7 @@ const REASONS: Readonly<Record<string, string>> = {
   draft_present:      "somebody's draft stands in the box",
   copy_mode:          "the pane is in copy mode",
   shell_prompt:       "a shell is there, no agent, and what a peer says must not be a command",
+  starting:           "the agent has only just come",
   screen_unknown:     "what the screen shows is not understood",
   not_foreground:     "the agent is not in front",
   agent_elsewhere:    "the agent runs in another pane",

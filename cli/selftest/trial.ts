@@ -193,7 +193,12 @@ export class Trial {
 
   /** The model has it, the mesh has its proof, and it came once. */
   async arrived(sent: Sent): Promise<Arrival> {
-    await this.room.until("the message at the model", () => this.model.times(sent.mark) > 0);
+    await this.room.until("the message at the model", () => this.model.times(sent.mark) > 0)
+      .catch(async (fault) => {
+        throw fault instanceof Failed
+          ? new Failed(`${fault.message}, ${await this.#told(sent)}`)
+          : fault;
+      });
     await this.room.until(
       "the proof that it was seen",
       async () => (await this.stages(sent)).some(({ stage }) => stage === "seen"),
@@ -218,6 +223,15 @@ export class Trial {
     const last = this.#last;
     this.#last = undefined;
     return last ? await this.#triedFor(last) : null;
+  }
+
+  /** What the mesh knows of a message in vain, and whether it can be read in the terminal. */
+  async #told(sent: Sent): Promise<string> {
+    const told = (await this.stages(sent)).map(({ stage, detail }) =>
+      detail === null ? stage : `${stage} (${detail})`
+    );
+    const where = await this.shows(sent.mark) ? "on the screen" : "nowhere on the screen";
+    return `which is ${where}: ${told.join(", ")}`;
   }
 
   async #triedFor(sent: Sent): Promise<string | null> {

@@ -22,12 +22,17 @@ const READS_MAX = 4;
 /** Rows above the screen in which a long line may have begun. */
 const HISTORY_ROWS = 60;
 
+/** Peers of which it is kept since when they are ready; the others warm up once more. */
+const WARM_MAX = 200;
+
 export interface PaneOptions {
   readonly tmuxes: Tmuxes;
   readonly clock: Clock;
   readonly log: Log;
   readonly screen: Screen;
   readonly settle_ms?: number;
+  /** How long a process shows a composer before it is sure to read what is pasted there. */
+  readonly warm_up_ms?: number;
   /** Whether the agent's process lives, as looks ask it again and again. */
   readonly isAlive?: IsAlive;
   /** Evidence of an open dialog that is better than the screen, e.g. the agent's own registry. */
@@ -51,6 +56,7 @@ type Refusal =
   | "shell_prompt"
   | "dialog_open"
   | "draft_present"
+  | "starting" // Its composer was not there for long enough.
   | "screen_unknown" // The screen shows no composer that this rung can read.
   | "changed"; // What the guards saw was no longer so when the server was about to paste.
 
@@ -81,6 +87,8 @@ export function paneRung(options: PaneOptions): Rung {
 class PaneRung implements Rung {
   readonly name = "pane";
   readonly #options: PaneOptions;
+  /** Since when a peer's process is known to be ready, where it has to warm up. */
+  readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
 
   constructor(options: PaneOptions) {
     this.#options = options;
@@ -108,6 +116,7 @@ class PaneRung implements Rung {
   async #paste(tmux: Tmux, peer: Addressee, text: string): Promise<Receipt | undefined> {
     const ready = await this.#inspect(peer);
     if (!ready.ok) return refused(ready.reason);
+    if (this.#isStarting(peer)) return refused("starting");
     const loaded = await tmux.load(text);
     if (!loaded.ok) return this.#failed(loaded, "nothing pasted");
     const target = ["-b", loaded.buffer];
@@ -148,6 +157,17 @@ class PaneRung implements Rung {
     }
     log.warn("A message was typed and not submitted", { delivery_id, pane: peer.pane_id, found });
     return { state: "unclear", reason: "typed_not_submitted" };
+  }
+
+  #isStarting({ peer_id, agent_pid, agent_started }: Addressee): boolean {
+    const { clock, warm_up_ms } = this.#options;
+    if (warm_up_ms === undefined) return false;
+    const process = `${agent_pid} ${agent_started}`;
+    const known = this.#ready.get(peer_id);
+    if (known?.process === process) return clock.now() - known.since < warm_up_ms;
+    if (this.#ready.size >= WARM_MAX) this.#ready.clear();
+    this.#ready.set(peer_id, { process, since: clock.now() });
+    return true;
   }
 
   #failed({ reason, message }: Failure, state: "maybe pasted" | "nothing pasted"): Receipt {

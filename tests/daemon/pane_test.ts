@@ -178,6 +178,20 @@ withTmux("a screen without a composer refuses, and nothing is typed", async (ter
   assert.equal(terminal.screen(pane), "");
 });
 
+withTmux("an agent that warms up is typed to once it was ready for a while", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  let now = 0;
+  const clock = { ...systemClock, now: () => now };
+  const pane = rung(terminal, { clock, warm_up_ms: 2_000 });
+  const deliver = () => pane.deliver(addressee(terminal, agent), parcel("hello"));
+  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+  now = 1_999;
+  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+  assertNothingTyped(terminal, agent);
+  now = 2_000;
+  assert.deepEqual(await deliver(), { state: "sent" });
+});
+
 withTmux("a draft of the human's refuses, and stays as it is", async (terminal) => {
   const agent = await Agent.start(terminal);
   terminal.cli("send-keys", "-t", agent.pane, "my draft");

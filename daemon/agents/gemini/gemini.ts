@@ -13,13 +13,20 @@ import { resumeOf } from "./sessions.ts";
  */
 const SETTLE_MS = 1_000;
 
+/**
+ * A session that is taken up again shows its composer, takes it away while it reads its records,
+ * and shows it again: what is pasted at first sight of it can be lost (0.61.0).
+ */
+const WARM_UP_MS = 2_000;
+
 export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
   /** Gemini CLI's configuration folder, e.g. `~/.gemini`. */
   readonly config_dir: string;
 }
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
-  const pane = paneRung({ settle_ms: SETTLE_MS, ...options, screen: geminiScreen });
+  const pace = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
+  const pane = paneRung({ ...pace, ...options, screen: geminiScreen });
   return {
     backend: "gemini",
     rungs: () => [pane],
