@@ -111,7 +111,10 @@ withOffice(
   },
 );
 
-for (const { title, agent, hire, before, after } of CASES) {
+/** A minute more than continuous integration has; `deno task agents` tries them all. */
+const RESUMED = Deno.env.has("MESH_ALL_AGENTS") ? CASES : CASES.slice(0, 2);
+
+for (const { title, agent, hire, before, after } of RESUMED) {
   withOffice(
     import.meta.url,
     `a recurring job takes up the session of ${title} again, as the peer that it was`,
