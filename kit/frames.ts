@@ -1,6 +1,6 @@
 /** Sockets, read safely: a union of frames, and one handler for each. */
 
-import { invalidRequest } from "kit/problem.ts";
+import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type * as z from "zod";
 
@@ -12,6 +12,15 @@ type Handlers<S, F extends Frame> = {
 /** What a session must bear: the sentence that a bad frame is answered with. */
 export interface Correctable {
   correct(detail: string): void;
+}
+
+/** A request as a socket. Half a handshake is a mistake of the caller's, and no fault of ours. */
+export function socketOf(request: Request): Deno.WebSocketUpgrade {
+  try {
+    return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+  } catch (fault) {
+    throw new Problem("upgrade_required", {}, fault);
+  }
 }
 
 /** A missing handler does not compile. A bad frame is answered; it never throws. */

@@ -1,8 +1,8 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/clock.ts";
+import { socketOf } from "kit/frames.ts";
 import { jsonLog, type Log } from "kit/log.ts";
-import { Problem } from "kit/problem.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
 import { urlOf } from "./address.ts";
 import { Relay } from "./app.ts";
@@ -70,14 +70,9 @@ function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<D
   }
 }
 
-/** Half a handshake is a mistake of the caller's, and no fault of ours. */
 export function accept(request: Request, ears: Ears) {
-  try {
-    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    return { response, line: lineOn(socket, ears) };
-  } catch (fault) {
-    throw new Problem("upgrade_required", {}, fault);
-  }
+  const { socket, response } = socketOf(request);
+  return { response, line: lineOn(socket, ears) };
 }
 
 function signals(): Promise<string> {

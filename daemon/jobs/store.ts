@@ -55,22 +55,25 @@ export interface Filter {
   readonly settled_max: number;
 }
 
+/** The newest that a filter asks for; without a limit, all that are not `over` as well. */
+export function newestIn(table: "jobs" | "job_templates", over: string): string {
+  return `with asked as (
+      select seq, (${over}) as is_over from ${table}
+      where (:state is null or state = :state) and (:circle is null or circle = :circle)
+        and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
+    select * from ${table} where seq in (
+        select seq from asked where :limit is null and not is_over)
+      or seq in (
+        select seq from asked where :limit is not null or is_over
+        order by seq desc limit coalesce(:limit, :settled_max))
+    order by seq desc`;
+}
+
+const LIST = newestIn("jobs", "settled_at is not null");
+
 /** Newest first. */
 export function list(db: Database, filter: Filter): StoredJob[] {
-  return db.all(
-    Row,
-    `with asked as (
-       select seq, settled_at from jobs
-       where (:state is null or state = :state) and (:circle is null or circle = :circle)
-         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
-     select * from jobs where seq in (
-         select seq from asked where :limit is null and settled_at is null)
-       or seq in (
-         select seq from asked where :limit is not null or settled_at is not null
-         order by seq desc limit coalesce(:limit, :settled_max))
-     order by seq desc`,
-    { ...filter },
-  );
+  return db.all(Row, LIST, { ...filter });
 }
 
 /** What is queued, and due to be looked at. */

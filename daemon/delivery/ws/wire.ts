@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
-import { dispatcher, nextTurn, whenQuiet } from "kit/frames.ts";
+import { dispatcher, nextTurn, socketOf, whenQuiet } from "kit/frames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import type { Chat, Turn } from "../../peers/contract.ts";
@@ -245,13 +245,4 @@ export function upgrade(request: Request, wireOn: (line: Line) => Wire): Respons
   };
   socket.onclose = () => wire.closed();
   return response;
-}
-
-/** Half a handshake is a mistake of the caller's, and no fault of ours. */
-function socketOf(request: Request): Deno.WebSocketUpgrade {
-  try {
-    return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  } catch (fault) {
-    throw new Problem("upgrade_required", {}, fault);
-  }
 }

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type Database, rowOf } from "kit/sqlite.ts";
 import { Template } from "../contract.ts";
-import type { Filter } from "../store.ts";
+import { type Filter, newestIn } from "../store.ts";
 
 /** What is stored of a template: the record, and what only we need. */
 export const StoredTemplate = Template.extend({
@@ -14,6 +14,7 @@ export type StoredTemplate = z.output<typeof StoredTemplate>;
 
 const Row = rowOf(StoredTemplate);
 const columns = Object.keys(StoredTemplate.shape);
+const LIST = newestIn("job_templates", "state = 'cancelled'");
 
 export function insert(db: Database, template: StoredTemplate): void {
   db.run(
@@ -48,20 +49,7 @@ export function get(db: Database, calendar_id: string): StoredTemplate | undefin
 
 /** Newest first. */
 export function list(db: Database, filter: Filter): StoredTemplate[] {
-  return db.all(
-    Row,
-    `with asked as (
-       select seq, state from job_templates
-       where (:state is null or state = :state) and (:circle is null or circle = :circle)
-         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
-     select * from job_templates where seq in (
-         select seq from asked where :limit is null and state <> 'cancelled')
-       or seq in (
-         select seq from asked where :limit is not null or state = 'cancelled'
-         order by seq desc limit coalesce(:limit, :settled_max))
-     order by seq desc`,
-    { ...filter },
-  );
+  return db.all(Row, LIST, { ...filter });
 }
 
 /** What is due, save where the last occurrence is still under way: these fire when it is over. */
