@@ -26,6 +26,7 @@ import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
 import { JOB_COMMANDS } from "./cli/jobs_commands.ts";
 import { SPAWN_COMMANDS } from "./cli/lives_commands.ts";
 import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
+import { OPEN_COMMANDS } from "./cli/open_command.ts";
 import { PEER_COMMANDS } from "./cli/peer_commands.ts";
 import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
 import { ROLES } from "./cli/roles.ts";
@@ -264,6 +265,7 @@ const COMPLETIONS: Command = {
 
 export const COMMANDS: readonly Command[] = [
   ...DAEMON_COMMANDS,
+  ...OPEN_COMMANDS,
   DOCTOR,
   SELFTEST,
   ...ASK_COMMANDS,

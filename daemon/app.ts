@@ -1,12 +1,12 @@
 /** The composition root: the one place that knows every room. */
 
-import { type Call } from "kit/client.ts";
+import type { Call } from "kit/client.ts";
 import type { Clock, Ids } from "kit/clock.ts";
 import { EventLog } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
-import { type Caller, serve } from "kit/route.ts";
+import { serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
 import type { Adapter, Hooks } from "./agents/contract.ts";
 import type { Marks } from "./agents/selftest/marks.ts";
@@ -24,7 +24,9 @@ import type { Messages } from "./delivery/messages/messages.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
-import { Gate } from "./door.ts";
+import type { CallerFacts, Callers } from "./callers/callers.ts";
+import { Pages } from "./callers/pages/pages.ts";
+import type { Gate } from "./door.ts";
 import type { Files } from "./files.ts";
 import { welcomeHuman } from "./greeter.ts";
 import { Meters } from "./events/meters.ts";
@@ -58,6 +60,7 @@ import {
   openAsks,
   openAttachments,
   openCall,
+  openCallers,
   openCourier,
   openDelivery,
   openDirectory,
@@ -109,8 +112,8 @@ export interface Outside {
   readonly dial: Dial | undefined;
   /** A request to the relay. */
   readonly send: (request: Request) => Promise<Response>;
-  /** Whether the request came from a person at a terminal (contract 2). */
-  atTerminal(claim: { pid: number; remote: Deno.NetAddr; agents: readonly number[] }): boolean;
+  /** Who calls, as the kernel knows it. */
+  readonly callers: CallerFacts;
   /** The name of a pane's tmux session. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
@@ -146,6 +149,8 @@ export class Daemon implements AsyncDisposable {
   readonly schedules: Schedules;
   readonly journal: JournalRetention;
   readonly meters: Meters;
+  readonly callers: Callers;
+  readonly pages: Pages;
   readonly gate: Gate;
   readonly idempotency: Idempotency;
   readonly started_at: number;
@@ -204,6 +209,8 @@ export class Daemon implements AsyncDisposable {
     this.journal = openJournal(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
+    this.callers = openCallers(this);
+    this.pages = new Pages(this.ground);
     this.gate = openGate(this);
     this.idempotency = new Idempotency(this.ground);
     this.shares = openShares(this);
@@ -298,15 +305,6 @@ export class Daemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.goDown();
     this.ground.db[Symbol.dispose]();
-  }
-
-  /** Whether a request came through a door that only the human opens (contract 2). */
-  provenHuman(caller: Caller, headers: Headers): boolean {
-    if (caller.dashboard) return true;
-    const pid = Number(headers.get("x-mesh-terminal") ?? NaN);
-    if (!Number.isSafeInteger(pid) || !caller.remote) return false;
-    const agents = peerRows.alive(this.ground.db).flatMap(({ agent_pid }) => agent_pid ?? []);
-    return this.outside.atTerminal({ pid, remote: caller.remote, agents });
   }
 
   /** The tools for agents. Loaded when the first one calls: their SDK is a third of our memory. */

@@ -1,4 +1,4 @@
-/** Who may call the daemon (contract 10): Host, Origin, then the token. */
+/** Who may call the daemon (contract 10): Host, Origin, the owner of the socket, then the token. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Contract } from "kit/contract.ts";
@@ -6,16 +6,26 @@ import { Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import { isLoopback } from "./places.ts";
 
+/** A page of ours, as its cookie proves it. */
+export interface Page {
+  /** Its cookie came by a ticket: a person opened it. */
+  readonly human: boolean;
+}
+
 export interface DoorOptions {
   readonly host: string;
   readonly allowed_hosts: readonly string[];
   readonly auth_token: string | undefined;
   /** The port that is listened on; undefined before it is known, and in tests. */
   readonly port: () => number | undefined;
+  /** Whether the other end of a socket is proved to be of the daemon's user, or of root. */
+  isOwnUser(remote: Deno.NetAddr): boolean;
+  /** The page whose cookie a request bears; undefined for none, or one that is over. */
+  pageOf(request: Request): Page | undefined;
 }
 
-/** The dashboard's own address: the one page that a link elsewhere may lead to. */
-const DASHBOARD = /^\/dashboard(\/|$)/;
+/** Pages that a link elsewhere may lead to. */
+const PAGES = /^\/(dashboard|docs)$/;
 
 export class Gate {
   readonly #options: DoorOptions;
@@ -34,34 +44,50 @@ export class Gate {
     }
     const site = request.headers.get("sec-fetch-site");
     if (site === null || site === "same-origin" || site === "none") return;
-    if (isNavigation(request) && DASHBOARD.test(new URL(request.url).pathname)) return;
+    if (isNavigation(request) && PAGES.test(new URL(request.url).pathname)) return;
     throw new Problem("forbidden_origin", { origin: origin ?? site });
   }
 
+  /**
+   * Who calls. The token opens all. Without it the caller must be a program of the daemon's user,
+   * and where a token is configured a page of ours besides.
+   */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller {
-    const dashboard = this.#isDashboard(request, remote);
+    const { auth_token, isOwnUser } = this.#options;
     const bearer = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-    const exempt = dashboard && contract.token !== "always";
-    const authorized = exempt || this.holds(bearer);
-    if (!authorized && contract.token !== "open") throw new Problem("unauthorized", {});
-    return { remote, dashboard, authorized };
+    const holds_token = this.isToken(bearer);
+    const page = this.#pageOf(request, remote);
+    const human = page?.human === true;
+    if (holds_token) return { remote, human, authorized: true, holds_token };
+    const own = remote === undefined || contract.token === "open" || isOwnUser(remote);
+    const by_page = page !== undefined && contract.token !== "always";
+    const authorized = own && (auth_token === undefined || by_page);
+    const admitted = authorized || contract.token === "open" || contract.token === "own" ||
+      (contract.token === "user" && own);
+    if (!admitted) throw new Problem("unauthorized", {});
+    return { remote, human: human && own, authorized, holds_token };
   }
 
-  /** Whether this is the token; true without one configured. Takes the same time either way. */
-  holds(token: string | undefined): boolean {
+  /** Whether a token is configured: without one nothing but the caller's user is asked for. */
+  get has_token(): boolean {
+    return this.#options.auth_token !== undefined;
+  }
+
+  /** Whether this is the configured token. Takes the same time either way. */
+  isToken(token: string | undefined): boolean {
     const { auth_token } = this.#options;
-    if (auth_token === undefined) return true;
-    if (token === undefined) return false;
+    if (auth_token === undefined || token === undefined) return false;
     return timingSafeEqual(digest(token), digest(auth_token));
   }
 
-  /** A browser on this machine, on a page of this daemon. */
-  #isDashboard(request: Request, remote: Deno.NetAddr | undefined): boolean {
-    if (!remote || !isLoopback(remote.hostname)) return false;
+  /** The page of ours that a browser of this machine asks from. */
+  #pageOf(request: Request, remote: Deno.NetAddr | undefined): Page | undefined {
+    if (!request.headers.has("cookie") || !remote || !isLoopback(remote.hostname)) return undefined;
     const host = hostOf(request);
-    if (!isLoopback(nameOf(host))) return false;
-    return request.headers.get("sec-fetch-site") === "same-origin" ||
+    if (!isLoopback(nameOf(host))) return undefined;
+    const same = request.headers.get("sec-fetch-site") === "same-origin" ||
       request.headers.get("origin") === `http://${host}`;
+    return same ? this.#options.pageOf(request) : undefined;
   }
 
   #isOurs(host: string): boolean {

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { Name } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
+import type { Caller } from "kit/route.ts";
 import type { Daemon } from "./app.ts";
 import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
@@ -22,6 +23,7 @@ interface Guest extends z.output<typeof Greeting> {
 export async function greet(
   daemon: Daemon,
   connect: Connect,
+  caller: Pick<Caller, "remote">,
 ): Promise<Identity & { mesh_session_id: string | null }> {
   const checked = Greeting.safeParse(connect);
   if (!checked.success) throw invalidRequest(checked.error);
@@ -34,6 +36,7 @@ export async function greet(
   const claim = { ...registration, ...(peer_id && { peer_id }) };
   const peer = daemon.peers.register(claim, {
     ...{ certificate, proven_peer_id, window_circle, reserved_names: guest.kind !== "peer" },
+    isProcess: (pid) => daemon.callers.isProcess(pid, caller),
     placeless: connect.path === undefined,
   });
   const { display_name, kind } = guest;

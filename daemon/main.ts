@@ -15,7 +15,7 @@ import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
 import { parentOf, sendSignal, startOf } from "./processes.ts";
 import { programsOf } from "./programs.ts";
-import { isAtTerminal } from "./terminal.ts";
+import { callerFacts } from "./callers/machine.ts";
 
 /** How long requests that are under way may take to end once we go down. */
 const DRAIN_MS_MAX = 5000;
@@ -71,8 +71,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       dial,
       send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
-      atTerminal: ({ pid, remote, agents }): boolean =>
-        isAtTerminal({ pid, remote_port: remote.port, local_port: daemon.port ?? 0, agents }),
+      callers: callerFacts(),
     }));
   if (typeof opened === "string") return say(opened, 1);
   await using daemon: Daemon = opened;

@@ -4,7 +4,15 @@
 const GENERATIONS_MAX = 64;
 
 /** `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5). */
-const STAT = { state: 0, parent: 1, group: 2, terminal: 4, foreground: 5, started: 19 } as const;
+const STAT = {
+  state: 0,
+  parent: 1,
+  group: 2,
+  session: 3,
+  terminal: 4,
+  foreground: 5,
+  started: 19,
+} as const;
 
 /** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
 export function startOf(pid: number): string | undefined {
@@ -138,7 +146,95 @@ export function foregroundOf(pane_pid: number): number | undefined {
 
 /** Whether a process has a controlling terminal. */
 export function hasTerminal(pid: number): boolean {
-  return positive(fact(pid, "terminal")) !== undefined;
+  return terminalOf(pid) !== undefined;
+}
+
+/** The controlling terminal of a process, as a number that two processes may share. */
+export function terminalOf(pid: number): number | undefined {
+  return positive(fact(pid, "terminal"));
+}
+
+/** The process that leads the session of a process; undefined on macOS, which does not tell. */
+export function sessionLeaderOf(pid: number): number | undefined {
+  return isMac() ? undefined : positive(fact(pid, "session"));
+}
+
+/** A process and all below it, at most so many, those nearest to it first. */
+export function treeOf(pid: number, most: number): readonly number[] {
+  const tree = [pid];
+  for (let at = 0; at < tree.length && tree.length < most; at++) {
+    tree.push(...childrenOf(tree[at] ?? 0));
+  }
+  return tree.slice(0, most);
+}
+
+function childrenOf(pid: number): number[] {
+  if (!isPid(pid)) return [];
+  if (isMac()) return numbersIn(pgrep(pid));
+  try {
+    const threads = [...Deno.readDirSync(`/proc/${pid}/task`)];
+    return threads.flatMap(({ name }) => numbersIn(readProc(pid, `task/${name}/children`) ?? ""));
+  } catch (error) {
+    if (isHidden(error)) return [];
+    throw error;
+  }
+}
+
+function numbersIn(text: string): number[] {
+  return text.split(/\s+/).filter((word) => word !== "").map(Number);
+}
+
+function pgrep(parent: number): string {
+  const { stdout } = new Deno.Command("/usr/bin/pgrep", {
+    args: ["-P", String(parent)],
+    stderr: "null",
+  }).outputSync();
+  return new TextDecoder().decode(stdout);
+}
+
+/** The variables that a process was started with; undefined where they cannot be read. */
+export function environmentOf(pid: number): ReadonlyMap<string, string> | undefined {
+  if (!isPid(pid)) return undefined;
+  const text = readProcFile(`${pid}/environ`);
+  if (text === undefined) return undefined;
+  return new Map(
+    text.split("\0").map((pair): [string, string] => {
+      const equals = pair.indexOf("=");
+      return equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
+}
+
+/** The user that a process runs as; undefined where it is gone. */
+export function userOf(pid: number): number | undefined {
+  const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(readProcFile(`${pid}/status`) ?? "")?.[1];
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** A file below /proc; undefined where there is none, or none that we may read. */
+export function readProcFile(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(`/proc/${path}`);
+  } catch (error) {
+    if (isHidden(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Where a link leads; empty where it cannot be read. */
+export function linkOf(path: string): string {
+  try {
+    return Deno.readLinkSync(path);
+  } catch (error) {
+    if (isHidden(error)) return "";
+    throw error;
+  }
+}
+
+/** A process may end, or belong to another user, while it is looked at. */
+export function isHidden(error: unknown): boolean {
+  return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
+    error instanceof Deno.errors.NotCapable;
 }
 
 /** The program's short name, e.g. `claude`. */
@@ -160,6 +256,7 @@ const PS_COLUMN: Record<Fact, string> = {
   state: "state",
   parent: "ppid",
   group: "pgid",
+  session: "sess",
   terminal: "tdev",
   foreground: "tpgid",
   started: "lstart",

@@ -22,6 +22,7 @@ import { upgrade, Wire } from "./delivery/ws/wire.ts";
 import type { Health } from "./events/contract.ts";
 import { systemRoutes } from "./events/routes.ts";
 import { greet, isPlugin } from "./greeter.ts";
+import { pageRoutes } from "./callers/pages/routes.ts";
 import { inboxRoutes } from "./inbox/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
 import { scheduleRoutes } from "./jobs/schedules/routes.ts";
@@ -43,8 +44,8 @@ interface Spoken {
 }
 
 export function routesOf(daemon: Daemon): Route[] {
-  const { directory, ground } = daemon;
-  const provenHuman = (caller: Caller, headers: Headers) => daemon.provenHuman(caller, headers);
+  const { directory, ground, callers } = daemon;
+  const provenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const senderOf = ({ from_peer, circle }: Spoken) => {
     const { peer_id, name } = directory.sender(from_peer, { circle });
     return peer_id ?? name;
@@ -71,24 +72,14 @@ export function routesOf(daemon: Daemon): Route[] {
       senderOf,
       findId,
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
-      upgrade: (request, caller) => {
-        if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-          throw new Problem("upgrade_required", {});
-        }
-        return upgrade(request, (line) => wire(daemon, line, caller));
-      },
+      upgrade: (request, caller) => upgradeFor(daemon, request, caller),
     }),
     ...messageRoutes(daemon.messages),
     ...inboxRoutes(daemon.inbox),
     ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
-    ...agentRoutes(daemon.agents, {
-      holdsHookToken: (token) => token === daemon.identity.hook_token,
-      sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
-      circleOf: (socket, pane_id) => daemon.spawns.circleOf(socket, pane_id),
-    }),
-    ...(daemon.config["daemon.mcp.enabled"] ? mcpRoutes(() => daemon.mcp()) : []),
+    ...programRoutes(daemon),
     ...systemRoutes({
       clock: ground.clock,
       events: ground.events,
@@ -103,19 +94,59 @@ export function routesOf(daemon: Daemon): Route[] {
   return routes;
 }
 
+/** Routes for those who are known by their process: browsers, hooks, and agents that use tools. */
+function programRoutes(daemon: Daemon): Route[] {
+  const { directory, ground, callers } = daemon;
+  return [
+    ...pageRoutes({
+      ground,
+      pages: daemon.pages,
+      humanName: () => directory.human()?.name,
+      isPerson: (caller, headers) => callers.mayOpenPage(caller, headers),
+      isOwnUser: ({ remote }) => callers.provable && callers.isOwnUser(remote),
+      isAgent: (caller) => callers.isAgent(caller),
+    }),
+    ...agentRoutes(daemon.agents, {
+      holdsHookToken: (token) => token === daemon.identity.hook_token,
+      provenOf: (named, caller) => callers.provenOf(named, caller),
+      sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
+      circleOf: (socket, pane_id) => daemon.spawns.circleOf(socket, pane_id),
+    }),
+    ...(daemon.config["daemon.mcp.enabled"]
+      ? mcpRoutes({
+        mcp: () => daemon.mcp(),
+        isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      })
+      : []),
+  ];
+}
+
+/** A caller that has not shown the token may still bring it in its first frame. */
+function upgradeFor(daemon: Daemon, request: Request, caller: Caller): Response {
+  const upgrades = request.headers.get("upgrade")?.toLowerCase() === "websocket";
+  const may_prove = upgrades && daemon.gate.has_token;
+  if (!caller.authorized && !may_prove) throw new Problem("unauthorized", {});
+  if (!upgrades) throw new Problem("upgrade_required", {});
+  return upgrade(request, (line) => wire(daemon, line, caller));
+}
+
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
-export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "authorized">): Wire {
+export function wire(
+  daemon: Daemon,
+  line: Line,
+  { authorized, remote }: Pick<Caller, "authorized" | "remote">,
+): Wire {
   const { peers, delivery, directory } = daemon;
   return new Wire(
     daemon.ground,
     {
       version: VERSION,
       authorized: (connect) => {
-        if (daemon.gate.holds(connect.auth_token)) return "caller";
+        if (daemon.gate.isToken(connect.auth_token)) return "caller";
         const hooks = connect.auth_token === daemon.identity.hook_token;
         return hooks && isPlugin(connect) ? "reporter" : undefined;
       },
-      greet: (connect) => greet(daemon, connect),
+      greet: (connect) => greet(daemon, connect, { remote }),
       attach: (session) => attach(daemon, session),
       detach: (session) => detach(daemon, session),
       receipt: (session, ack) => delivery.receipt(session, ack),

@@ -39,7 +39,7 @@ export function openSpawns(house: Daemon): Spawns {
       get: (peer_id) => peerRows.get(db, peer_id),
       onPane: (pane_id, tmux_socket) => peerRows.byPane(db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
-      refuseReserved,
+      refuseReserved: (name) => refuseReserved(db, name),
       place: (peer_id, asked) => house.peers.place(peer_id, asked),
     },
     reaches: (backend) => house.agents.knows(backend),
@@ -129,7 +129,8 @@ export function openRestarts(house: Daemon): Restarts {
       register: (peer_id, agent_pid) => {
         const { backend, path } = peerRows.get(db, peer_id) ?? {};
         if (!backend || !path) throw new Problem("unknown_peer", { peer: peer_id });
-        house.peers.register({ peer_id, backend, path, agent_pid }, { proven_peer_id: peer_id });
+        const entrance = { proven_peer_id: peer_id, isProcess: () => true };
+        house.peers.register({ peer_id, backend, path, agent_pid }, entrance);
       },
     },
     replaced: (replacement) => house.replaced.note(replacement),
@@ -189,6 +190,7 @@ export function peerDoors(daemon: Daemon): PeerDoors {
   return {
     restartOf: (peer_id) => daemon.restarts.block(peer_id),
     windowOf: (given) => windowOf(daemon, given),
+    isProcess: (pid, caller) => daemon.callers.isProcess(pid, caller),
   };
 }
 

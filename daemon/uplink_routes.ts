@@ -108,5 +108,5 @@ export function admitThrough(
   const passage = passageOf(contract);
   if (passage === undefined) throw new Problem("not_through_relay", { method, path });
   if (passage === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  return { remote: undefined, dashboard: door === "browser", authorized: true };
+  return { remote: undefined, human: door === "browser", authorized: true, holds_token: false };
 }

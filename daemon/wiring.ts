@@ -19,6 +19,7 @@ import { Limits } from "./delivery/limits/limits.ts";
 import * as load from "./delivery/ledger/asks/load.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
+import { Callers } from "./callers/callers.ts";
 import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import { firesIn } from "./jobs_wiring.ts";
@@ -304,7 +305,7 @@ export function openAgents(house: Daemon): Agents {
     hooks: house.outside.hooks,
     marks: house.outside.marks,
     peers: {
-      register: (registration) => house.peers.register(registration),
+      register: (registration, entrance) => house.peers.register(registration, entrance),
       turn: (peer_id, turn) => house.peers.turn(peer_id, turn),
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       typedInto: (peer_id, prompt) => typedInto(house, peer_id, prompt),
@@ -378,6 +379,17 @@ export function openGate(house: Daemon): Gate {
     allowed_hosts: house.config["daemon.allowed_hosts"],
     auth_token: house.config["daemon.auth_token"]?.reveal(),
     port: () => house.port,
+    isOwnUser: (remote) => house.callers.isOwnUser(remote),
+    pageOf: (request) => house.pages.of(request),
+  });
+}
+
+export function openCallers(house: Daemon): Callers {
+  return new Callers({
+    ...house.outside.callers,
+    local: () => ({ host: house.config["daemon.host"], port: house.port }),
+    agents: () => peerRows.alive(house.ground.db),
+    parentOf: (pid) => house.outside.processes.parentOf(pid),
   });
 }
 

@@ -25,8 +25,11 @@ export interface Contract {
   readonly returns: z.ZodType;
   /** What this route may refuse, beyond what every route may (the door, form, storage). */
   readonly fails?: readonly ProblemCode[];
-  /** `open`: answers without the token. `always`: not even the dashboard is exempt from it. */
-  readonly token?: "open" | "always";
+  /**
+   * `open`: answers everybody. `user`: answers programs of the daemon's own user without the token.
+   * `own`: the route checks its callers itself. `always`: not even a page of ours is exempt.
+   */
+  readonly token?: "open" | "user" | "own" | "always";
   /** Takes an `Idempotency-Key`: a repeat is answered, and not done again (contract 1). */
   readonly once?: true;
   /** The media type of an answer that is not JSON. */

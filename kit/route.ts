@@ -11,10 +11,12 @@ export const BODY_BYTES_MAX = 1_048_576;
 export interface Caller {
   /** Where the other end of the socket is; undefined when it is no socket (tests, the tunnel). */
   readonly remote: Deno.NetAddr | undefined;
-  /** A browser on the dashboard of this daemon. */
-  readonly dashboard: boolean;
-  /** Holds the token, or needs none; only a route that is open to all is called without. */
+  /** A page that a person signed in to: one of the daemon by a ticket, or one of the relay. */
+  readonly human: boolean;
+  /** Holds the token, or needs none; only a route that checks by itself is called without. */
   readonly authorized: boolean;
+  /** Sent the configured token. */
+  readonly holds_token: boolean;
 }
 
 /** A request: parsed parts, who calls, and the signal of the caller's patience. */

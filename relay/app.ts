@@ -74,7 +74,9 @@ export class Relay implements AsyncDisposable {
         const is_off = !named && OAUTH.test(new URL(request.url).pathname);
         if (is_off) throw new Problem("oauth_disabled", {});
       },
-      authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
+      authorize: (_request, _contract, remote) => ({
+        ...{ remote, human: false, authorized: true, holds_token: false },
+      }),
       durable: () => undefined,
       // What breaks as its caller leaves is nobody's fault, and callers leave whenever they like.
       fault: (fault, { signal }) =>

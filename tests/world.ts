@@ -10,6 +10,8 @@ import { jsonLog } from "kit/log.ts";
 import { Daemon } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import { type Marks, NO_MARKS } from "../daemon/agents/selftest/marks.ts";
+import type { CallerFacts } from "../daemon/callers/callers.ts";
+import type { Sockets } from "../daemon/callers/sockets.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
@@ -89,6 +91,24 @@ export interface WorldOptions {
   readonly send?: (request: Request) => Promise<Response>;
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
+  /** What the kernel would say of a request's socket; else it is ours, and of the named process. */
+  readonly sockets?: Sockets;
+}
+
+/** The user that the daemon of a world runs as. */
+export const OWN_UID = 1000;
+export const OTHER_UID = 65_534;
+
+/** What the kernel says of requests: they are of our user, and of whichever process is looked for. */
+export class FakeSockets implements Sockets {
+  provable = true;
+  /** The user of the caller; undefined for a socket that is not to be found. */
+  uid: number | undefined = OWN_UID;
+  /** The processes that hold the caller's socket; all of them where this is undefined. */
+  holders: readonly number[] | undefined;
+
+  readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
+  readonly holds = (pid: number) => this.holders?.includes(pid) ?? true;
 }
 
 /** A machine without a tmux. */
@@ -124,6 +144,11 @@ const nowhere: Dial = (_address, _headers, ears) => {
 export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 export const BASE = "http://127.0.0.1:8377";
 
+function callersOf(options: WorldOptions): CallerFacts {
+  const { sockets = new FakeSockets(), at_terminal = false } = options;
+  return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal };
+}
+
 export type World = Awaited<ReturnType<typeof world>>;
 
 /** A daemon that was started; dispose it with `await using`. */
@@ -155,7 +180,7 @@ export function world(options: WorldOptions = {}) {
     dial: options.dial ?? nowhere,
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: () => Promise.resolve(undefined),
-    atTerminal: () => options.at_terminal ?? false,
+    callers: callersOf(options),
   });
   daemon.wakeUp();
   const events: MeshEvent[] = [];
@@ -209,7 +234,10 @@ export class FakeSocket {
       },
       send: (text) => void this.frames.push(JSON.parse(text)),
       close: (code, reason) => this.#end(code, reason),
-    }, { authorized: daemon.config["daemon.auth_token"] === undefined });
+    }, {
+      authorized: daemon.config["daemon.auth_token"] === undefined,
+      remote: HERE,
+    });
   }
 
   /** Sends a frame and lets the daemon do all that follows from it. */

@@ -48,12 +48,18 @@ const WAIT_MS_MAX = 5 * 60_000;
 /** A session's first hooks come all at once: the one that registers it may be second. */
 const REGISTERED_MS_MAX = 2_000;
 
+/** How a hook's registration came in. */
+export interface Entrance {
+  readonly by_hook: boolean;
+  isProcess(pid: number): boolean;
+}
+
 export interface AgentsNeeds {
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
   readonly marks: Marks;
   readonly peers: {
-    register(registration: Registration): { peer_id: string };
+    register(registration: Registration, entrance: Entrance): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
     /** The peer into whose pane this prompt was typed, where its session told no pane. */
@@ -318,7 +324,9 @@ export class Agents {
       ...(circle && !known && { circle }), // One that moved keeps the circle it was born in.
       provenance: { source: "hook", initiator: "user" },
     };
-    return this.#needs.peers.register(registration).peer_id;
+    // The route has dropped a process that is not proved to be the hook's.
+    const entrance = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
+    return this.#needs.peers.register(registration, entrance).peer_id;
   }
 
   /** What this prompt carries: messages that wait, whole; and the names of those never proved. */

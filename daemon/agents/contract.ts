@@ -197,7 +197,7 @@ export const postHook = contract({
   path: "/hooks/:agent",
   summary: "One hook event of an agent, in the agent's own form",
   who: "peer",
-  token: "open",
+  token: "own",
   params: z.object({ agent: z.string() }),
   body: z.looseObject({}),
   returns: z.looseObject({}),
@@ -210,7 +210,7 @@ export const waitForWaking = contract({
   path: "/hooks/:agent/wait",
   summary: "A hook waits until a message is to wake its session, or until it need not",
   who: "peer",
-  token: "open",
+  token: "own",
   params: z.object({ agent: z.string() }),
   body: z.object({
     session_id: z.string().min(1),

@@ -8,6 +8,11 @@ import { type HookFacts, postHook, waitForWaking } from "./contract.ts";
 export interface HookDoors {
   /** Whether this is the token that hooks bear. */
   holdsHookToken(token: string | undefined): boolean;
+  /** Of the processes that a hook names, those that it is proved to be run by. */
+  provenOf(
+    named: Pick<HookFacts, "hook_pid" | "agent_pid">,
+    caller: Caller,
+  ): Pick<HookFacts, "hook_pid" | "agent_pid">;
   /** The name of a pane's session. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   /** The circle that a pane's window is; undefined where windows bound no circle. */
@@ -18,7 +23,7 @@ export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       admit(caller, headers, doors);
-      const facts = await factsOf(headers, doors);
+      const facts = await factsOf(headers, caller, doors);
       return await (await agents.hook(params.agent, body, facts))(signal);
     }),
     route(waitForWaking, ({ params, body, caller, headers, signal }) => {
@@ -34,7 +39,7 @@ function admit(caller: Caller, headers: Headers, doors: HookDoors): void {
 }
 
 /** A header that the agent left unexpanded, such as `$TMUX_PANE`, says nothing. */
-async function factsOf(headers: Headers, doors: HookDoors): Promise<HookFacts> {
+async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Promise<HookFacts> {
   const said = (name: string) => {
     const value = headers.get(name) ?? "";
     return value === "" || value.startsWith("$") ? undefined : value;
@@ -48,9 +53,11 @@ async function factsOf(headers: Headers, doors: HookDoors): Promise<HookFacts> {
   const tmux_session = pane_id && tmux_socket
     ? await doors.sessionOf(tmux_socket, pane_id)
     : undefined;
+  const named = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
+  const { hook_pid, agent_pid } = doors.provenOf(named, caller);
   return {
-    hook_pid: pid("x-mesh-hook-pid"),
-    agent_pid: pid("x-mesh-agent-pid"),
+    hook_pid,
+    agent_pid,
     pane_id,
     tmux_socket,
     tmux_session,

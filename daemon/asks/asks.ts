@@ -3,6 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Attachments } from "../delivery/attachments/contract.ts";
+import type { Voice } from "../delivery/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {
@@ -40,6 +41,8 @@ interface Directory {
   sender(argument: string, scope?: Scope): Sender & { readonly mesh_session_id: string | null };
   target(argument: string, scope: Scope): Address;
   human(): Address | undefined;
+  /** Whose word a message counts as (contract 2). */
+  voiceOf(from: Pick<Sender, "role" | "name">, proven_human?: boolean): Voice;
 }
 
 /** Threads that one look at the history tells; the next look begins where this one ends. */
@@ -117,7 +120,7 @@ export class Asks {
         kind: "ask",
         from,
         to,
-        voice: from.role !== "human" ? "peer" : manner.proven_human ? "human" : "unverified",
+        voice: directory.voiceOf(from, manner.proven_human),
         text: body.text,
         attachments,
         circle: from.circle ?? to.circle,

@@ -35,7 +35,10 @@ export interface HumanDoor {
 }
 
 export interface EndingsNeeds {
-  readonly directory: { human(): Address | undefined };
+  readonly directory: {
+    human(): Address | undefined;
+    voiceOf(from: { role: Address["role"] | null; name: string }, proven_human?: boolean): Voice;
+  };
   readonly ledger: { close(closed: Ask, at: number): void };
   readonly post: Post;
   readonly human: HumanDoor;
@@ -145,12 +148,15 @@ export class Endings {
     if (to.role === "human") this.#needs.human.take(ticket.message);
   }
 
-  /** The human's word is the human's only through a proven door (contract 2). */
+  /** Whose word the end of an ask is: `end` hears it, the other side speaks. */
   #voiceOf(ask: Ask, end: "asker" | "recipient", proven_human: boolean): Voice {
-    const human = this.#needs.directory.human()?.peer_id;
-    const speaker = end === "asker" ? ask.to_peer_id : ask.from_peer_id;
-    if (human === undefined || speaker !== human || ask.responder === null) return "peer";
-    return proven_human ? "human" : "unverified";
+    const { directory, address } = this.#needs;
+    if (ask.responder === null) return "peer"; // The daemon has closed it.
+    const [peer_id, name] = end === "asker"
+      ? [ask.to_peer_id, ask.to_peer_name]
+      : [ask.from_peer_id, ask.from_peer_name];
+    const role = peer_id === null ? null : address(peer_id)?.role ?? null;
+    return directory.voiceOf({ role, name }, proven_human);
   }
 
   /** The ask's end once it comes; undefined when the time is up first, or the caller is gone. */

@@ -257,7 +257,7 @@ export const webSocket = contract({
   path: "/ws",
   summary: "Live delivery: frames both ways (contract 4)",
   who: "peer",
-  token: "open",
+  token: "own",
   fails: ["upgrade_required"],
   returns: z.void(),
   media: "websocket",

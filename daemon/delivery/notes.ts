@@ -23,6 +23,8 @@ export interface NotesNeeds {
       argument: string,
       scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
     ): Address;
+    /** Whose word a message counts as (contract 2). */
+    voiceOf(from: Sender, proven_human: boolean): Held["voice"];
     /** Agents and orchestrators of a circle that are not retired. */
     members(circle: string): Address[];
   };
@@ -65,7 +67,7 @@ export class Notes {
         kind: "notify",
         from,
         to,
-        voice: voiceOf(from, manner),
+        voice: directory.voiceOf(from, manner.proven_human),
         text: body.text,
         attachments: this.#needs.attach(body.attachments),
         circle: from.circle ?? to.circle,
@@ -137,7 +139,7 @@ export class Notes {
   ): Held | string {
     try {
       const { traceparent } = manner;
-      const voice = voiceOf(from, manner);
+      const voice = this.#needs.directory.voiceOf(from, manner.proven_human);
       const said = { from, to, voice, text, attachments, circle, traceparent };
       return this.#delivery.send({ kind: "broadcast", ...said }).message;
     } catch (fault) {
@@ -145,11 +147,6 @@ export class Notes {
       throw fault;
     }
   }
-}
-
-function voiceOf(from: Sender, { proven_human }: Manner): Held["voice"] {
-  if (from.role !== "human") return "peer";
-  return proven_human ? "human" : "unverified";
 }
 
 function reasonToSkip(to: Address, exclude: readonly string[]): string | undefined {

@@ -98,6 +98,7 @@ export const getDocs = contract({
   path: "/docs",
   summary: "This interface, to read",
   who: "operator",
+  token: "user",
   returns: z.string(),
   media: "text/html",
 });

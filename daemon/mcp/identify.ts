@@ -40,7 +40,7 @@ export interface IdentifyNeeds {
 /** The identity of an unknown caller; names that begin so are not for peers (contract 2). */
 export const NOBODY: McpCaller = { peer_id: null, name: "mcp-http", proof: "none" };
 
-/** Reads the headers that MCP's own doors send: the stdio proxy's pid, or a certificate. */
+/** Reads the headers of MCP requests: a pid, which the route has proved, or a certificate. */
 export function identifyByHeaders(needs: IdentifyNeeds): Identify {
   return async ({ headers }, meta) => {
     const pid = pidOf(headers.get("x-mesh-pid"));

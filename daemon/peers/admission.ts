@@ -13,6 +13,7 @@ import {
 } from "./contract.ts";
 import { type Claims, refuseMoved, refuseOther } from "./certificate.ts";
 import { isLive } from "./directory.ts";
+import { looksLike } from "./lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -30,6 +31,10 @@ export interface Processes {
 export interface Entrance {
   /** The peer that the daemon's own knowledge proved it to be. */
   readonly proven_peer_id?: string | undefined;
+  /** Whether the kernel shows that this process, or one below it, sends the registration. */
+  readonly isProcess?: (pid: number) => boolean;
+  /** It came by an agent's hook, which names the session that it is run by. */
+  readonly by_hook?: boolean;
   /** What the certificate says that it came with: ours, and not expired. */
   readonly certificate?: Claims | undefined;
   /** The circle that its pane's window is, which a newcomer is born in where it names none. */
@@ -70,11 +75,12 @@ export class Admission {
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
     if (peer_id) return this.#claim(peer_id, registration, entrance);
     const started = agent_pid && this.#startOf(registration);
-    const process = started
+    const process = started && entrance.isProcess?.(agent_pid)
       ? rows.byProcess(db, agent_pid, started).filter((peer) => !isBeside(peer, registration))
       : [];
     const session = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
-    const found = [...process, ...session].find((peer) => peer.backend === backend);
+    const own = session.filter((peer) => this.#mayTakeUp(peer, entrance));
+    const found = [...process, ...own].find((peer) => peer.backend === backend);
     return found ?? this.#sleeping(registration, entrance);
   }
 
@@ -88,6 +94,18 @@ export class Admission {
       peer.backend === backend && (entrance.placeless || peer.path === path) &&
       peer.runtime_session_id === null && peer.agent_pid === null
     );
+  }
+
+  /** A session goes on in another process once its own has ended; until then it is that one's. */
+  #mayTakeUp(peer: StoredPeer, entrance: Entrance): boolean {
+    if (entrance.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
+    return this.isProcessOf(peer, entrance);
+  }
+
+  /** Whether the registration is proved to come from the process on a peer's record. */
+  isProcessOf({ agent_pid, agent_started }: StoredPeer, { isProcess }: Entrance): boolean {
+    if (agent_pid === null || agent_started === null || !isProcess) return false;
+    return this.#needs.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
   }
 
   #claim(peer_id: string, registration: Registration, entrance: Entrance) {
@@ -105,11 +123,13 @@ export class Admission {
       refuseMoved(entrance.certificate, found);
       return found;
     }
-    const sameProcess = agent_pid !== undefined && agent_pid === found.agent_pid;
-    if (entrance.proven_peer_id === peer_id || sameProcess) return found;
+    if (entrance.proven_peer_id === peer_id) return found;
+    if (this.isProcessOf(found, entrance)) return found;
     const agrees = backend === found.backend && (!name || name === found.name) &&
       (!circle || circle === found.circle);
-    if (!agrees || this.#needs.connected(peer_id)) {
+    // Who has named a process or a session is known by it, and its name proves nothing.
+    const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
+    if (is_known || !agrees || this.#needs.connected(peer_id)) {
       throw new Problem("identity_not_proven", { peer_id });
     }
     return found;
@@ -124,6 +144,7 @@ export class Admission {
     const role = registration.role ?? "agent";
     return {
       ...this.#facts(registration),
+      agent_proved: isProved(undefined, registration, entrance),
       peer_id,
       circle,
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
@@ -164,12 +185,16 @@ export class Admission {
       registration.runtime_session_id !== before.runtime_session_id;
     const on = before.status === "retired" ? "reclaimed" : "registered";
     const metadata = registration.metadata ?? before.metadata;
-    const role = registration.role ?? before.role;
+    const role = before.role === "human" ? before.role : registration.role ?? before.role;
     const { provenance } = registration;
-    return {
+    const facts = {
       ...before,
       ...(this.#hasEnded(before) && { agent_pid: null, agent_started: null }),
       ...given,
+    };
+    return {
+      ...facts,
+      agent_proved: isProved(before, registration, entrance),
       circle,
       name: freeName(db, { name, circle, peer_id }),
       role,
@@ -222,6 +247,16 @@ export class Admission {
   }
 }
 
+/** What was proved of a process stays so until another one is named. */
+function isProved(
+  before: Pick<StoredPeer, "agent_pid" | "agent_proved"> | undefined,
+  { agent_pid = before?.agent_pid ?? undefined }: Registration,
+  { isProcess }: Entrance,
+): boolean {
+  if (agent_pid === undefined) return false;
+  return isProcess?.(agent_pid) || (agent_pid === before?.agent_pid && before.agent_proved);
+}
+
 /**
  * Whether a registration is another peer of a process that already is one: a program may speak for
  * several, each under a name of its own. An agent's hooks name none.
@@ -237,15 +272,20 @@ function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Regis
 const NAME_LENGTH_MAX = 64;
 const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
 
-/** Refuses names that are the human's or the relay's own (contract 2). */
-export function refuseReserved(name: string): void {
-  if (isReserved(name)) throw new Problem("reserved_name", { name });
+/**
+ * Refuses names that are the human's or the relay's own, and all that look like them (contract 2).
+ * The human itself may bear its name.
+ */
+export function refuseReserved(db: Database, name: string, peer_id?: string): void {
+  const human = rows.human(db);
+  const imitates = human !== undefined && human.peer_id !== peer_id && looksLike(name, human.name);
+  if (isReserved(name) || imitates) throw new Problem("reserved_name", { name });
 }
 
-/** There is one human (contract 1); another one comes only once the last has gone. */
+/** There is one human (contract 1). */
 export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
   const human = rows.human(db);
-  if (human && human.status !== "offline" && human.peer_id !== peer_id) {
+  if (human && human.peer_id !== peer_id) {
     throw new Problem("human_exists", { peer_id: human.peer_id });
   }
 }

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { contract, Instant, line, Name, Ok, QueryFlag } from "kit/contract.ts";
 import { RestartBlock } from "../spawn/restarts/contract.ts";
+import { looksLike, skeletonOf } from "./lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Backend = z.enum([
@@ -23,9 +24,9 @@ export type Role = z.infer<typeof Role>;
 /** Fixed names of the human, as a surface would say it (contract 2). */
 export const ALIASES: readonly string[] = ["dashboard", "telegram"];
 
-/** Names that are the human's or the relay's own (contract 2). */
+/** Names that are the human's or the relay's own, and what looks like them (contract 2). */
 export function isReserved(name: string): boolean {
-  return ALIASES.includes(name) || name.startsWith("mcp-");
+  return ALIASES.some((alias) => looksLike(name, alias)) || skeletonOf(name).startsWith("mcp-");
 }
 
 export const PeerStatus = z.enum(peerMachine.states);
@@ -133,7 +134,8 @@ export const Registered = z.object({
   circle: z.string(),
   role: Role,
   mesh_session_id: z.string(),
-  birth_certificate: z.string(),
+  /** Given at a first registration, and against a certificate or a proved process; else null. */
+  birth_certificate: z.string().nullable(),
 });
 
 export const registerPeer = contract({
@@ -214,7 +216,7 @@ export const offlinePeer = contract({
     agent_pid: pid.optional(),
   }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 export type Offline = z.output<typeof offlinePeer.body>;
 
@@ -226,7 +228,7 @@ export const unregisterPeer = contract({
   who: "peer",
   body: z.object({ peer_id: z.string() }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 
 export const closePeer = contract({
@@ -238,7 +240,7 @@ export const closePeer = contract({
   params: byId,
   query: circle,
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer"],
 });
 
 export const touchPeer = contract({
@@ -277,7 +279,7 @@ export const renamePeer = contract({
   query: circle,
   body: z.object({ name: Name }),
   returns: Peer,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
 });
 
 export const provePeer = contract({

@@ -1,8 +1,10 @@
 /** Who is meant, and what is known of them: resolves names, assembles records. Changes nothing. */
 
+import { Name } from "kit/contract.ts";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee } from "../agents/contract.ts";
+import type { Voice } from "../delivery/contract.ts";
 import {
   type Address,
   ALIASES,
@@ -11,6 +13,7 @@ import {
   type Role,
   type Transport,
 } from "./contract.ts";
+import { looksLike } from "./lookalikes.ts";
 import * as rows from "./store.ts";
 import type { Place, StoredPeer } from "./store.ts";
 
@@ -125,6 +128,7 @@ export class Directory {
     const exact = rows.address(this.#ground.db, argument);
     const known = exact ?? this.#onlyOne(argument, scope);
     if (!known || known.closed) {
+      refuseMisnamed(argument);
       return {
         peer_id: null,
         name: argument,
@@ -135,6 +139,23 @@ export class Directory {
     }
     this.touch(known.peer_id);
     return known;
+  }
+
+  /**
+   * Whose word a message counts as: the human's only where that is proved. A sender whose name a
+   * reader may take for the human's is marked as unverified, too (contract 2).
+   */
+  voiceOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): Voice {
+    if (role === "human") return proven_human ? "human" : "unverified";
+    if (role === "service") return "peer";
+    return this.looksHuman(name) ? "unverified" : "peer";
+  }
+
+  /** Whether a name is the human's, one of its aliases, or looks like one of them. */
+  looksHuman(name: string): boolean {
+    const human = this.human();
+    const names = human ? [human.name, ...ALIASES] : ALIASES;
+    return names.some((one) => looksLike(name, one));
   }
 
   /** Agents and orchestrators of a circle that are not retired. */
@@ -287,7 +308,7 @@ export class Directory {
 
   #toPeer(stored: StoredPeer, pending = this.#reach.pending(stored.peer_id)): Peer {
     const { peer_id, name } = stored;
-    const { turn_at: _at, described_at, agent_started: _since, ...shown } = stored;
+    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...shown } = stored;
     const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
     const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...told } = rest;
     const { dropped_at: _dropped, closed: _closed, ...known } = told;
@@ -326,6 +347,18 @@ export class Directory {
     }
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
+}
+
+/** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */
+function refuseMisnamed(name: string): void {
+  const checked = Name.safeParse(name);
+  if (checked.success) return;
+  const message = checked.error.issues[0]?.message ?? "";
+  const issues = [{
+    path: "from_peer",
+    message: `No peer is called so, and it is no name. ${message}`,
+  }];
+  throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
 }
 
 /** Whether a peer is here: online or busy, and not dropped. */

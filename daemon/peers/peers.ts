@@ -73,12 +73,24 @@ export class Peers {
 
   /** Registers a peer, or brings back the one that this is (contract 3). */
   register(given: Registration, came: Entrance = {}): StoredPeer {
+    return this.admit(given, came).peer;
+  }
+
+  /** The same, and whether it is new or has proved to be the one that it comes back as. */
+  admit(given: Registration, came: Entrance): { peer: StoredPeer; proved: boolean } {
     const { db, events } = this.#ground;
     const { registration, entrance } = this.#needs.awaited(given, came);
-    if (registration.name && !entrance.reserved_names) refuseReserved(registration.name);
     return db.transact(() => {
       const before = this.#admission.identify(registration, entrance);
-      if (before && this.#isReplaced(before, registration.agent_pid ?? null)) return before;
+      if (registration.name && !entrance.reserved_names) {
+        refuseReserved(db, registration.name, before?.peer_id);
+      }
+      const proved = !before || entrance.certificate !== undefined ||
+        entrance.proven_peer_id === before.peer_id ||
+        this.#admission.isProcessOf(before, entrance);
+      if (before && this.#isReplaced(before, registration.agent_pid ?? null)) {
+        return { peer: before, proved };
+      }
       const peer = before
         ? this.#admission.renewed(before, registration, entrance)
         : this.#admission.born(registration, entrance);
@@ -94,7 +106,7 @@ export class Peers {
       if (before?.addressable && !peer.addressable) this.#loseAddress(peer);
       this.#needs.directory.touch(peer_id);
       db.afterCommit(() => this.#needs.reactions.changed(peer_id));
-      return peer;
+      return { peer, proved };
     });
   }
 
@@ -121,6 +133,7 @@ export class Peers {
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
     if (this.#isStale(peer_id, cause)) return;
+    this.#refuseHuman(peer_id);
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#refuseRetired(peer_id);
     this.#change(peer_id, "lost", (before, peer) => {
@@ -134,6 +147,7 @@ export class Peers {
   close(peer_id: string): void {
     const { db, events } = this.#ground;
     db.transact(() => {
+      this.#refuseHuman(peer_id);
       const { name } = this.#mustGet(peer_id);
       this.#retire(peer_id, { reason: "closed", source: "operator" }, { closed: true });
       events.append("peer_removed", { peer_id, name });
@@ -163,7 +177,8 @@ export class Peers {
   }
 
   rename(peer_id: string, name: string): void {
-    refuseReserved(name);
+    this.#refuseHuman(peer_id);
+    refuseReserved(this.#ground.db, name, peer_id);
     this.place(peer_id, { name });
   }
 
@@ -180,8 +195,8 @@ export class Peers {
     const { db } = this.#ground;
     db.transact(() => {
       this.#refuseRetired(peer_id);
-      const { circle, role: before } = this.#mustGet(peer_id);
-      if (before === "human") throw new Problem("role_fixed", { peer_id });
+      this.#refuseHuman(peer_id);
+      const { circle } = this.#mustGet(peer_id);
       const others = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
       for (const other of others.filter((other) => other.peer_id !== peer_id)) {
         const { peer_id: present, name } = other;
@@ -308,6 +323,11 @@ export class Peers {
   /** What such a process says of being here is not believed. */
   #isReplaced({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
     return status === "offline" && this.#needs.isReplaced(peer_id, agent_pid);
+  }
+
+  /** The human is always here: nobody else ends or renames it (contract 2). */
+  #refuseHuman(peer_id: string): void {
+    if (this.#mustGet(peer_id).role === "human") throw new Problem("role_fixed", { peer_id });
   }
 
   #refuseRetired(peer_id: string): void {

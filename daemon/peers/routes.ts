@@ -2,17 +2,23 @@
 
 import type * as z from "zod";
 import { OK } from "kit/contract.ts";
-import { type Route, route } from "kit/route.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
 import type { Registry } from "./certificate.ts";
 import * as contracts from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { claimsOf } from "./certificate.ts";
 
+interface Circle {
+  readonly circle?: string | undefined;
+}
+
 export interface PeerDoors {
   restartOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle that a registration's window is, where windows are circles. */
   windowOf(given: contracts.Registration): Promise<string | undefined>;
+  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  isProcess(pid: number, caller: Caller): boolean;
 }
 
 export function peerRoutes(
@@ -21,19 +27,22 @@ export function peerRoutes(
   registry: Registry,
   doors: PeerDoors,
 ): Route[] {
-  const idOf = (params: { id: string }, query?: { circle?: string | undefined }) =>
+  const idOf = (params: { id: string }, query?: Circle) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
+  const enter = register({ peers, registry, doors });
   return [
-    route(contracts.registerPeer, ({ body }) => register({ peers, registry, doors }, body)),
+    route(contracts.registerPeer, ({ body, caller }) => enter(body, caller)),
     route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
       const restart = await doors.restartOf(peer_id);
       return { ...directory.record(peer_id), restart };
     }),
-    route(contracts.peerByPane, ({ params, query }) => {
-      return directory.record(directory.onPane(params.pane_id, query.tmux_socket).peer_id);
-    }),
+    route(
+      contracts.peerByPane,
+      ({ params: { pane_id }, query }) =>
+        directory.record(directory.onPane(pane_id, query.tmux_socket).peer_id),
+    ),
     route(contracts.offlinePeer, ({ params, query, body }) => {
       peers.offline(idOf(params, query), body);
       return OK;
@@ -65,6 +74,13 @@ export function peerRoutes(
       peers.prove(peer_id, body);
       return directory.record(peer_id);
     }),
+    ...reportRoutes(peers, idOf),
+  ];
+}
+
+/** What hooks report of a peer's turns. */
+function reportRoutes(peers: Peers, idOf: (params: { id: string }, query?: Circle) => string) {
+  return [
     route(contracts.reportTurn, ({ params, query, body }) => {
       peers.turn(idOf(params, query), body);
       return OK;
@@ -76,25 +92,30 @@ export function peerRoutes(
   ];
 }
 
-/** A certificate names its peer, where the registration itself names none. */
-async function register(
+/**
+ * A certificate names its peer, where the registration itself names none. A fresh one goes to who
+ * is new, or has proved to be the peer, and to nobody else: it would prove a stranger (contract 6).
+ */
+function register(
   { peers, registry, doors }: { peers: Peers; registry: Registry; doors: PeerDoors },
-  given: contracts.Registration,
 ) {
-  const window_circle = await doors.windowOf(given);
-  const { birth_certificate: shown } = given;
-  const certificate = shown ? await registry.check(shown) : undefined;
-  const claimed = given.peer_id ?? certificate?.peer_id;
-  const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
-  const peer = peers.register(claim, { certificate, window_circle });
-  const { peer_id, name, circle, role, mesh_session_id } = peer;
-  return {
-    ...OK,
-    peer_id,
-    display_name: name,
-    circle,
-    role,
-    mesh_session_id: mesh_session_id ?? "",
-    birth_certificate: await registry.certify(claimsOf(peer)),
+  return async (given: contracts.Registration, caller: Caller) => {
+    const window_circle = await doors.windowOf(given);
+    const { birth_certificate: shown } = given;
+    const certificate = shown ? await registry.check(shown) : undefined;
+    const claimed = given.peer_id ?? certificate?.peer_id;
+    const claim = claimed === undefined ? given : { ...given, peer_id: claimed };
+    const isProcess = (pid: number) => doors.isProcess(pid, caller);
+    const { peer, proved } = peers.admit(claim, { certificate, window_circle, isProcess });
+    const { peer_id, name, circle, role, mesh_session_id } = peer;
+    return {
+      ...OK,
+      peer_id,
+      display_name: name,
+      circle,
+      role,
+      mesh_session_id: mesh_session_id ?? "",
+      birth_certificate: proved ? await registry.certify(claimsOf(peer)) : null,
+    };
   };
 }

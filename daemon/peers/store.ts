@@ -25,6 +25,8 @@ export const StoredPeer = Peer.omit({
   turn_at: Instant.nullable(),
   described_at: Instant.nullable(),
   agent_started: z.string().nullable(),
+  /** Whether the kernel has shown that the process is this peer's. */
+  agent_proved: z.boolean(),
   runtime_session_id: z.string().nullable(),
   offline_reason: z.string().nullable(),
   status_by: z.string().nullable(),
@@ -159,11 +161,12 @@ export function bySession(db: Database, runtime_session_id: string): StoredPeer[
   );
 }
 
+/** Peers of a process, as far as it is proved to be theirs. */
 export function byProcess(db: Database, agent_pid: number, started: string): StoredPeer[] {
   return db.all(
     Row,
-    `select * from peers where agent_pid = :agent_pid and agent_started = :started and closed = 0
-       and status <> 'retired'`,
+    `select * from peers where agent_pid = :agent_pid and agent_started = :started
+       and agent_proved = 1 and closed = 0 and status <> 'retired'`,
     { agent_pid, started },
   );
 }

@@ -112,7 +112,7 @@ Deno.test("an ask to an offline peer is queued, and its answer tells where it we
   const bob = await enter(w, "bob");
   await post(w, "/peers/bob/offline");
   const { status, correlation_id, ...answer } = await post(w, "/ask", {
-    from_peer: "a stranger",
+    from_peer: "a-stranger",
     to_peer: "bob",
     text: "Ready?",
   });
@@ -127,7 +127,7 @@ Deno.test("an ask to an offline peer is queued, and its answer tells where it we
   const kept = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([kept.from_peer_id, kept.from_peer_name, kept.state], [
     null,
-    "a stranger",
+    "a-stranger",
     "open",
   ]);
 });
@@ -155,7 +155,7 @@ Deno.test("only the recipient answers, and only the asker cancels [c3.asks.cance
   await enter(w, "ada");
   await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
-  for (const from_peer of ["ada", "a stranger"]) {
+  for (const from_peer of ["ada", "a-stranger"]) {
     const ack = await post(w, "/ack", { correlation_id: id, from_peer });
     assert.deepEqual([ack.status, ack.error], [403, "not_the_recipient"]);
     const no = await post(w, "/decline", { correlation_id: id, from_peer, reason: "No" });

@@ -3,7 +3,7 @@
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { type Notify, notifyPeer } from "../../daemon/delivery/contract.ts";
 import { registerPeer } from "../../daemon/peers/contract.ts";
-import type { World } from "../world.ts";
+import { BASE, type World } from "../world.ts";
 
 /** Registers a peer over HTTP; what the daemon answered. */
 export function enter(w: World, name: string, more: Record<string, unknown> = {}) {
@@ -42,6 +42,15 @@ export function notify(
   more: Partial<Notify> = {},
 ) {
   return w.call(notifyPeer, { body: { from_peer, to_peer, text, ...more } });
+}
+
+/** Signs a browser in with a ticket; the headers of a page that speaks as the human. */
+export async function signIn(w: World): Promise<Record<string, string>> {
+  const page = { "sec-fetch-site": "same-origin", origin: BASE };
+  const { ticket } = w.daemon.pages.ticket();
+  const answer = await w.post("/dashboard/session", { ticket }, page);
+  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  return { ...page, cookie };
 }
 
 /** Posts a body as it is; status and answer. */

@@ -1,7 +1,7 @@
 /** What a registration proves itself to be: by a certificate, a process, or what it leaves out. */
 
 import assert from "node:assert/strict";
-import { HERE, type World, world } from "../world.ts";
+import { FakeSockets, HERE, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
 import { connect } from "./mcp_house.ts";
 import { SOCKET, spawningWorld } from "./spawning.ts";
@@ -15,7 +15,7 @@ async function session(w: World, more: Record<string, unknown> = {}) {
 
 interface Known {
   readonly peer_id: string;
-  readonly birth_certificate: string;
+  readonly birth_certificate: string | null;
 }
 
 /** Who calls a tool, as the tools see it. */
@@ -28,7 +28,7 @@ async function whoCalls(w: World, headers: Record<string, string>) {
 
 const showing = ({ peer_id, birth_certificate }: Known) => ({
   "x-mesh-peer": peer_id,
-  "x-mesh-certificate": birth_certificate,
+  "x-mesh-certificate": birth_certificate ?? "",
 });
 
 const CLAIM = { path: "/work", backend: "sdk" };
@@ -171,4 +171,14 @@ Deno.test("a name that two circles hold is told apart by the circle, at every ro
   }
   assert.equal((await get(w, `/peers/${blue.peer_id}`)).name, "eve");
   assert.equal((await get(w, `/peers/${red.peer_id}`)).turn_state, null);
+});
+
+Deno.test("a pid in a header proves its peer only from that process, or from one below it", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ sockets });
+  w.processes.start(7);
+  await enter(w, "boss", { agent_pid: 7, role: "orchestrator" });
+  assert.equal(await whoCalls(w, { "x-mesh-pid": "7" }), "boss by process");
+  sockets.holders = [666];
+  assert.equal(await whoCalls(w, { "x-mesh-pid": "7" }), "mcp-http by none");
 });

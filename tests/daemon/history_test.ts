@@ -32,7 +32,7 @@ Deno.test("history tells the closed threads of a peer, whether it asked or was a
   await enter(w, "eve");
   const opened_at = new Date(w.clock.now()).toISOString();
   const asked = await closed(w, "ada", "bob");
-  const was_asked = await ask(w, "a stranger", "ada");
+  const was_asked = await ask(w, "a-stranger", "ada");
   await post(w, "/decline", { correlation_id: was_asked, reason: "Busy" });
   await ask(w, "ada", "bob");
   await closed(w, "eve", "bob");
@@ -45,7 +45,7 @@ Deno.test("history tells the closed threads of a peer, whether it asked or was a
       ...{ close_reason: "ack", opened_at, closed_at },
     },
     {
-      ...{ correlation_id: was_asked, role: "recipient", other: "a stranger" },
+      ...{ correlation_id: was_asked, role: "recipient", other: "a-stranger" },
       ...{ other_peer_id: null, close_reason: "declined" },
       ...{ opened_at: closed_at, closed_at },
     },

@@ -11,16 +11,16 @@ const SHOWN = { backend: "claude-code", path: "/work" };
 
 /** A session of Claude Code in process 7. */
 async function session(w: World, more: Record<string, unknown> = {}) {
-  w.processes.start(7);
+  if (!w.processes.isAlive(7)) w.processes.start(7);
   const known = { runtime_session_id: "s-1", agent_pid: 7, pane_id: "%3", ...SHOWN };
   return await enter(w, "ada", { ...known, ...more });
 }
 
-function validate(w: World, birth_certificate: string, more: Record<string, unknown> = {}) {
+function validate(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
   return post(w, "/peers/identity/validate", { birth_certificate, ...SHOWN, ...more });
 }
 
-function renew(w: World, birth_certificate: string, more: Record<string, unknown> = {}) {
+function renew(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
   return post(w, "/peers/identity/renew", { birth_certificate, ...SHOWN, ...more });
 }
 
@@ -154,7 +154,13 @@ Deno.test("who is not connected on the certificate's session renews nothing [7.r
   w.processes.end(7);
   assert.deepEqual(await refusal(), [409, "not_connected"]);
   w.processes.start(7);
-  await session(w, { peer_id, runtime_session_id: "s-2" });
+  const next = {
+    ...SHOWN,
+    backend: "claude-code",
+    agent_pid: 7,
+    runtime_session_id: "s-2",
+  } as const;
+  w.daemon.peers.register({ peer_id, ...next }, { proven_peer_id: peer_id });
   assert.deepEqual(await refusal(), [409, "not_connected"]);
 });
 
@@ -163,7 +169,7 @@ Deno.test("a socket is a connection; a peer that only polls has none", async () 
   const claim = { backend: "sdk", path: "/work" };
   const { peer_id, birth_certificate } = await enter(w, "ada", { runtime_session_id: "s-1" });
   assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
-  const socket = await join(w, "ada", { peer_id });
+  const socket = await join(w, "ada", { peer_id, birth_certificate });
   assert.equal((await renew(w, birth_certificate, claim)).status, 200);
   await socket.drop();
   assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");

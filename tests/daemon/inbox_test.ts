@@ -158,9 +158,9 @@ Deno.test("what a reply says is as long as a text may be, and no agent is sent w
 
 Deno.test("a reply whose sender is gone is refused, and leaves the item as it was", async () => {
   await using w = withHuman();
-  const { inbox_item_id } = await notify(w, "a stranger", "sam");
+  const { inbox_item_id } = await notify(w, "a-stranger", "sam");
   const lost = await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Who?" });
-  assert.deepEqual([lost.status, lost.detail], [404, "Unknown peer: a stranger"]);
+  assert.deepEqual([lost.status, lost.detail], [404, "Unknown peer: a-stranger"]);
   const item = await get(w, `/inbox/${inbox_item_id}`);
   assert.deepEqual([item.read, item.replied], [false, false]);
 });

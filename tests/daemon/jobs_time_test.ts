@@ -178,7 +178,7 @@ Deno.test("the end of a job is told to its owner, else to its creator, else to t
   await post(w, `/peers/${owner.peer_id}/provenance`, { addressable: false });
   assert.deepEqual(await finish({ owner_peer: "owner", created_by: "maker" }), [1, 2, 1]);
   assert.deepEqual(await finish({ owner_peer: "api" }), [1, 2, 2], "it knows what it did itself");
-  assert.deepEqual(await finish({ created_by: "a program" }), [1, 2, 3]);
+  assert.deepEqual(await finish({ created_by: "a-program" }), [1, 2, 3]);
 });
 
 Deno.test("the human is told in the inbox, when the owner is the human", async () => {

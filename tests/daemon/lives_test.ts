@@ -100,11 +100,11 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
 Deno.test("who comes back by a socket is here, though the process that it had has ended", async () => {
   await using w = world();
   w.processes.start(7);
-  const { peer_id } = await enter(w, "ada", { agent_pid: 7 });
+  const { peer_id, birth_certificate } = await enter(w, "ada", { agent_pid: 7 });
   w.processes.end(7);
   await w.beat();
   assert.equal(w.daemon.directory.record(peer_id).status, "offline");
-  const socket = await join(w, "ada", { peer_id });
+  const socket = await join(w, "ada", { peer_id, birth_certificate });
   for (let beat = 0; beat < 3; beat++) await w.beat();
   const { status, agent_pid } = w.daemon.directory.record(peer_id);
   assert.deepEqual([status, agent_pid, socket.closed], ["online", null, undefined]);

@@ -25,7 +25,7 @@ export async function agents(w: World, generation: Generation) {
   const web = await w.call(registerPeer, { body: { name: "web", path, backend } });
   const proof = {
     "x-mesh-peer": web.peer_id,
-    "x-mesh-certificate": web.birth_certificate,
+    "x-mesh-certificate": web.birth_certificate ?? "",
   };
   const api = await client(w, generation, API);
   const other = await client(w, generation, proof);

@@ -124,7 +124,7 @@ Deno.test("in a whole daemon, one agent asks and the other answers", async () =>
   await w.call(registerPeer, { body: api });
   const web = await w.call(registerPeer, { body: { name: "web", path, backend: "codex" } });
   const { peer_id, birth_certificate } = web;
-  const proof = { "x-mesh-peer": peer_id, "x-mesh-certificate": birth_certificate };
+  const proof = { "x-mesh-peer": peer_id, "x-mesh-certificate": birth_certificate ?? "" };
   const send = (request: Request) => w.daemon.fetch(request, HERE);
   await using first = await connect(send, { generation: "2026-07-28", headers: API });
   await using second = await connect(send, { headers: proof });

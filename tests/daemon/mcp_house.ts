@@ -48,7 +48,7 @@ export function house(answers: Answers = {}, token?: string) {
     authorize: (request, _, remote) => {
       const bearer = request.headers.get("authorization");
       if (token && bearer !== `Bearer ${token}`) throw new Problem("unauthorized", {});
-      return { remote, dashboard: false, authorized: true };
+      return { remote, human: false, authorized: true, holds_token: false };
     },
     durable: () => undefined,
     fault: (fault) => void faults.push(fault),
@@ -58,7 +58,7 @@ export function house(answers: Answers = {}, token?: string) {
     heard,
     faults,
     requests,
-    fetch: serve(mcpRoutes(() => Promise.resolve(mcp)), door),
+    fetch: serve(mcpRoutes({ mcp: () => Promise.resolve(mcp), isProcess: () => true }), door),
   };
 }
 

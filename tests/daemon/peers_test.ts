@@ -59,7 +59,7 @@ Deno.test("a name is looked for in the caller's circle, save for those who serve
       [{ to_peer: bob.peer_id }, bob.peer_id],
       [{ to_peer: "bob", circle: "there" }, bob.peer_id],
       [{ to_peer: "bob", bypass_circle: true }, bob.peer_id],
-      [{ to_peer: "bob", from_peer: "a stranger" }, bob.peer_id],
+      [{ to_peer: "bob", from_peer: "a-stranger" }, bob.peer_id],
     ] as const
   ) {
     assert.equal((await post(w, "/ask", { ...asked, ...more })).to_peer_id, peer_id);

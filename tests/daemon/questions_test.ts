@@ -195,7 +195,7 @@ Deno.test("an ack that was faster keeps its word", async () => {
 Deno.test("any surface answers; of those that name themselves, the recipient and the human", async () => {
   await using w = withHuman();
   for (const name of ["ada", "bob", "eve"]) await enter(w, name);
-  for (const from_peer of ["ada", "eve", "a stranger"]) {
+  for (const from_peer of ["ada", "eve", "a-stranger"]) {
     const correlation_id = await asked(w, CHOICE);
     const refused = await post(w, "/answer", { correlation_id, option_id: "a", from_peer });
     assert.deepEqual([refused.status, refused.error], [403, "not_the_recipient"], from_peer);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomIds } from "kit/clock.ts";
 import { Registration } from "../../daemon/peers/contract.ts";
 import { nameOf } from "../../daemon/peers/admission.ts";
-import { world } from "../world.ts";
+import { FakeSockets, world } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 
 const body = { path: "/work/api", backend: "claude-code" };
@@ -133,12 +133,18 @@ Deno.test("only an unknown source is inferred from what the runtime says of itse
 });
 
 Deno.test("a live peer's id is claimed by its certificate or its process, else refused", async () => {
-  await using w = world();
+  const sockets = new FakeSockets();
+  await using w = world({ sockets });
   w.processes.start(7);
   const socket = await join(w, "bob", { agent_pid: 7 });
   const { peer_id } = w.daemon.directory.find("bob");
   const claim = { name: "bob", path: "/work", backend: "sdk", peer_id };
-  assert.equal((await post(w, "/peers", claim)).error, "identity_not_proven");
+  sockets.holders = [8];
+  for (const named of [{}, { agent_pid: 7 }, { agent_pid: 8 }]) {
+    const refused = await post(w, "/peers", { ...claim, ...named });
+    assert.equal(refused.error, "identity_not_proven", JSON.stringify(named));
+  }
+  sockets.holders = [7];
   const proven = await post(w, "/peers", { ...claim, agent_pid: 7 });
   assert.equal(proven.peer_id, peer_id);
   const { birth_certificate } = proven;

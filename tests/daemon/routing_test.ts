@@ -151,7 +151,7 @@ Deno.test("picked are live, addressable peers of the sender's circle, and never 
   await assertNothing(w);
   assert.equal((await route(w, { circle: "blue" })).routing.routed_to, "far");
   assert.equal((await route(w, { bypass_circle: true })).routing.routed_to, "far");
-  assert.equal((await route(w, { from_peer: "a stranger" })).to_peer_name, "ada");
+  assert.equal((await route(w, { from_peer: "a-stranger" })).to_peer_name, "ada");
 });
 
 Deno.test("the human's asks look in all circles, and are the human's only through its door", async () => {

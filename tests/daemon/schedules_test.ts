@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { world } from "../world.ts";
-import { enter, get, join, notify, post, said } from "./cast.ts";
+import { enter, get, join, notify, post, said, signIn } from "./cast.ts";
 import { cancel, edit, ids, look, schedule } from "./schedules_cast.ts";
 
 const MINUTE = 60, HOUR = 3600, DAY = 86_400;
@@ -257,9 +257,9 @@ Deno.test("the list has what is active by its next fire, then the rest, and can 
 });
 
 Deno.test("only what the human scheduled through a proven door is framed as the human's [c2.schedule.human]", async () => {
-  const dashboard = { "sec-fetch-site": "same-origin", origin: "http://127.0.0.1:8377" };
   await using at = await cast();
   const { w } = at;
+  const dashboard = await signIn(w);
   const voices = async () => {
     const { deliveries } = await get(w, "/deliveries?peer_id=bob");
     return deliveries.map(({ delivery_id }: { delivery_id: string }) =>

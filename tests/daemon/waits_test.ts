@@ -88,15 +88,15 @@ Deno.test("only the asker waits: by id, by name, or by the name it gave unregist
   const ada = await enter(w, "ada");
   const bob = await enter(w, "bob");
   const id = await ask(w, "ada", "bob");
-  const stray = await ask(w, "a stranger", "bob");
+  const stray = await ask(w, "a-stranger", "bob");
   const wait = (of: string, peer_id: string) =>
     post(w, `/asks/${of}/wait`, { peer_id, timeout_seconds: 0 });
-  for (const other of [bob.peer_id, "bob", "a stranger", "peer-ffffffffffff"]) {
+  for (const other of [bob.peer_id, "bob", "a-stranger", "peer-ffffffffffff"]) {
     const answer = await wait(id, other);
     assert.deepEqual([answer.status, answer.error], [403, "not_the_asker"], other);
   }
   assert.equal((await wait(stray, "ada")).error, "not_the_asker");
-  for (const [of, asker] of [[id, ada.peer_id], [id, "ada"], [stray, "a stranger"]] as const) {
+  for (const [of, asker] of [[id, ada.peer_id], [id, "ada"], [stray, "a-stranger"]] as const) {
     const waiting = wait(of, asker);
     await w.clock.advance(0);
     assert.equal((await waiting).status, "pending");

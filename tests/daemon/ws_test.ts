@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { VERSION } from "kit/contract.ts";
 import { FRAME_BYTES_MAX } from "../../daemon/delivery/ws/frames.ts";
 import { upgrade } from "../../daemon/delivery/ws/wire.ts";
-import { world } from "../world.ts";
+import { FakeSockets, world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
 
 Deno.test("a connection is greeted with who it is [c4.greeting]", async () => {
@@ -66,12 +66,17 @@ Deno.test("with a token configured, connect bears it or is closed with 4001 [c4.
 });
 
 Deno.test("a live socket's peer_id is claimed with its certificate or its process, else 4003 [c4.identity] [c4.superseded]", async () => {
-  await using w = world();
+  const sockets = new FakeSockets();
+  await using w = world({ sockets });
   w.processes.start(7);
   const { peer_id, birth_certificate } = await enter(w, "bob", { agent_pid: 7 });
   const first = await join(w, "bob", { peer_id, agent_pid: 7 });
-  const thief = await join(w, "bob", { peer_id });
-  assert.deepEqual([thief.closed?.code, first.closed], [4003, undefined]);
+  sockets.holders = [8];
+  for (const named of [{}, { agent_pid: 7 }]) {
+    const thief = await join(w, "bob", { peer_id, ...named });
+    assert.deepEqual([thief.closed?.code, first.closed], [4003, undefined]);
+  }
+  sockets.holders = [7];
   const second = await join(w, "bob", { peer_id, agent_pid: 7 });
   assert.deepEqual([first.closed?.code, second.closed], [4009, undefined]);
   await join(w, "bob", { peer_id, birth_certificate });

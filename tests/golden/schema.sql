@@ -1,4 +1,4 @@
--- The daemon's tables after 13 migration(s).
+-- The daemon's tables after 14 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -286,6 +286,13 @@ CREATE INDEX messages_unsettled on messages (sent_at)
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 
+CREATE TABLE page_sessions (
+  digest text primary key,
+  human integer not null check (human in (0, 1)),
+  created_at integer not null,
+  expires_at integer not null
+) strict, without rowid;
+
 CREATE TABLE peers (
   peer_id text primary key,
   name text not null,
@@ -321,7 +328,8 @@ CREATE TABLE peers (
   registered_at integer not null,
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
-, status_by text, status_at integer, turn_by text) strict;
+, status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
+  check (agent_proved in (0, 1))) strict;
 
 CREATE INDEX peers_name on peers (name);
 

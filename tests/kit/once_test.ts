@@ -39,7 +39,7 @@ function house(routesOf: (db: Database) => Route[]) {
   const memory = new Idempotency({ db, events, clock, ids: countingIds(), log });
   const fetch = serve(routesOf(db), {
     admit: () => {},
-    authorize: () => ({ remote: undefined, dashboard: false, authorized: true }),
+    authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
     durable: () => db.durable(),
     memory,
     fault: (fault) => assert.fail(String(fault)),

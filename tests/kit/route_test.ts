@@ -35,7 +35,7 @@ function open(routes: Route[], door: Partial<Door> = {}) {
   const faults: unknown[] = [];
   const fetch = serve(routes, {
     admit: () => {},
-    authorize: () => ({ remote: undefined, dashboard: false, authorized: true }),
+    authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
     durable: () => undefined,
     fault: (fault) => faults.push(fault),
     ...door,

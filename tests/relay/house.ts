@@ -123,7 +123,12 @@ export function house(
   const base = issuer ?? "http://127.0.0.1:8378";
   const fetch = serve(rooms.routes, {
     admit: () => undefined,
-    authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
+    authorize: (_request, _contract, remote) => ({
+      remote,
+      human: false,
+      authorized: true,
+      holds_token: false,
+    }),
     durable: () => undefined,
     fault: (fault) => log.error("A route failed", { fault }),
   });

@@ -31,7 +31,12 @@ export function openRelay(outside: Outside): ReturnType<typeof serve> {
   const { routes } = openOAuth({ ...needs, ...oauth, registrations, consents, exchanges });
   return serve([...keyRoutes({ ...needs, paces, has_apps: true }), ...routes], {
     admit: () => undefined,
-    authorize: (_request, _contract, remote) => ({ remote, dashboard: false, authorized: true }),
+    authorize: (_request, _contract, remote) => ({
+      remote,
+      human: false,
+      authorized: true,
+      holds_token: false,
+    }),
     durable: () => undefined,
     fault: (fault) => log.error("A route failed", { fault }),
   });

@@ -3,6 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Attachments } from "../../delivery/attachments/contract.ts";
+import type { Voice } from "../../delivery/contract.ts";
 import type { Address } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
@@ -25,6 +26,8 @@ interface Directory {
   sender(argument: string, scope?: { circle?: string | undefined }): Sender;
   target(argument: string, scope: { circle?: string | undefined; caller: Sender }): Address;
   human(): Address | undefined;
+  /** Whose word a message counts as (contract 2). */
+  voiceOf(from: Sender, proven_human?: boolean): Voice;
 }
 
 export interface QuestionsNeeds {
@@ -174,7 +177,7 @@ export class Questions {
     const question = this.#toQuestion(body);
     const { message } = post.send({
       ...{ kind: "ask", from, to, text: prompt, correlation_id, question, traceparent },
-      voice: from.role !== "human" ? "peer" : proven_human ? "human" : "unverified",
+      voice: directory.voiceOf(from, proven_human),
       circle: from.circle ?? to.circle,
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });

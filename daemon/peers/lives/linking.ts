@@ -133,7 +133,7 @@ export class Linking {
     return this.#ground.db.transact(() => {
       this.#refuseOwned(pane, proven_peer_id);
       if (!this.#needs.processes.isAlive(front.pid, front.started)) return unlinked("agent_gone");
-      const entrance = proven_peer_id === undefined ? {} : { proven_peer_id };
+      const entrance = { isProcess: () => true, ...(proven_peer_id && { proven_peer_id }) };
       const { peer_id, name } = this.#needs.peers.register(registration, entrance);
       return { linked: true, peer_id, display_name: name };
     });

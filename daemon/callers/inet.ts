@@ -1,0 +1,34 @@
+/** Internet addresses as the kernel takes them: 4 or 16 bytes in network order. */
+
+export interface InetAddress {
+  readonly family: "ipv4" | "ipv6";
+  readonly bytes: Uint8Array;
+}
+
+/** Reads a literal address; an IPv4 address that is mapped into IPv6 counts as IPv4. */
+export function parseAddress(text: string): InetAddress | undefined {
+  const literal = text.replace(/^\[|\]$/g, "").split("%", 1)[0] ?? "";
+  const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(literal)?.[1];
+  const dotted = mapped ?? literal;
+  if (/^\d{1,3}(\.\d{1,3}){3}$/.test(dotted)) {
+    const bytes = dotted.split(".").map(Number);
+    return bytes.every((byte) => byte < 256)
+      ? { family: "ipv4", bytes: Uint8Array.from(bytes) }
+      : undefined;
+  }
+  return literal.includes(":") ? parseIpv6(literal) : undefined;
+}
+
+function parseIpv6(literal: string): InetAddress | undefined {
+  const [head = "", tail, ...more] = literal.split("::");
+  const groupsOf = (half: string) => half === "" ? [] : half.split(":");
+  const first = groupsOf(head), last = groupsOf(tail ?? "");
+  const missing = 8 - first.length - last.length;
+  if (more.length > 0 || (tail === undefined ? missing !== 0 : missing < 1)) return undefined;
+  const groups = [...first, ...Array<string>(missing).fill("0"), ...last];
+  if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
+  const bytes = new Uint8Array(16);
+  const view = new DataView(bytes.buffer);
+  for (const [at, group] of groups.entries()) view.setUint16(at * 2, parseInt(group, 16));
+  return { family: "ipv6", bytes };
+}

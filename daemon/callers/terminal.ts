@@ -1,0 +1,160 @@
+/**
+ * Whether a person sits at a terminal (contract 2): the process tree tells who opened it. What an
+ * agent starts is told apart; a program of the same user that is written to get around it is not.
+ */
+
+import {
+  commandOf,
+  environmentOf,
+  isDescendant,
+  parentOf,
+  sessionLeaderOf,
+  startOf,
+  terminalOf,
+  userOf,
+} from "../processes.ts";
+
+/** A registered peer, as far as it matters who opened a terminal. */
+export interface KnownAgent {
+  readonly agent_pid: number | null;
+  /** Clock ticks since the boot of the machine, as a text. */
+  readonly agent_started: string | null;
+  readonly pane_id: string | null;
+  readonly tmux_socket: string | null;
+}
+
+/** A client of a tmux server. */
+export interface TmuxClient {
+  readonly server_pid: number;
+  readonly client_pid: number;
+}
+
+export interface TerminalOptions {
+  readonly agents: readonly KnownAgent[];
+  /** The clients that are attached to the tmux server of a socket. */
+  clientsOf(tmux_socket: string): readonly TmuxClient[];
+}
+
+/** Ancestors that are looked at: deeper than any terminal, and an end for a damaged table. */
+const ANCESTORS_MAX = 64;
+
+/** Variables by which a running agent marks what it starts. */
+const AGENT_VARIABLES = [
+  "CLAUDECODE",
+  "CLAUDE_PID",
+  "CLAUDE_CODE_ENTRYPOINT",
+  "CLAUDE_CODE_SESSION_ID",
+  "CODEX_SANDBOX",
+  "CODEX_THREAD_ID",
+  "COPILOT_AGENT_SESSION_ID",
+  "GEMINI_CLI",
+  "GEMINI_SESSION_ID",
+  "MESH_AGENT_PID",
+  "MESH_STARTED_FOR",
+  "OPENCODE",
+] as const;
+
+/** Programs of the system that let a person in; they run as root. */
+const LOGIN = /^(login|sshd|sshd-session|sshd-auth|dropbear|telnetd)$/;
+/** Programs that show terminals; the kernel cuts names after 15 bytes. */
+const EMULATOR = new RegExp(
+  "^(alacritty|blackbox|contour|cool-retro-term|foot|footclient|gnome-terminal-|ghostty|guake|" +
+    "hyper|kgx|kitty|konsole|lxterminal|mate-terminal|mlterm|ptyxis|ptyxis-agent|qterminal|rio|" +
+    "rxvt|rxvt-unicode|sakura|st|terminator|terminology|tilda|tilix|urxvt|urxvtd|warp|warp-terminal|" +
+    "wezterm-gui|xfce4-terminal|xterm|yakuake)$",
+);
+/** Servers of terminals that leave the tree of whoever starts them. */
+const MULTIPLEXER = /^(tmux: server|screen|SCREEN|zellij|mosh-server)$/;
+
+/** True when a person has opened the terminal of this process, as far as can be told. */
+export function isPersonAtTerminal(pid: number, options: TerminalOptions): boolean {
+  const { agents } = options;
+  const terminal = terminalOf(pid);
+  const leader = sessionLeaderOf(pid);
+  if (terminal === undefined || leader === undefined || leader === 1) return false;
+  if (terminalOf(leader) !== terminal) return false;
+  const chain = ancestorsOf(pid);
+  const within = chain.slice(0, chain.indexOf(leader) + 1);
+  if (within.length === 0) return false; // Its parent has ended: it was left behind by somebody.
+  if (within.some(namesAgent)) return false;
+  const pids = agents.flatMap(({ agent_pid }) => agent_pid ?? []);
+  if (pids.some((agent) => chain.includes(agent) || isDescendant(agent, leader))) return false;
+  if (isPaneOfAgent(leader, agents)) return false;
+  return openedByPerson(chain.slice(within.length), leader, options);
+}
+
+/** Whoever opened the terminal stands above its session's leader. */
+function openedByPerson(
+  above: readonly number[],
+  leader: number,
+  options: TerminalOptions,
+): boolean {
+  for (const pid of above) {
+    if (pid === 1) return false;
+    const name = commandOf(pid) ?? "";
+    if (LOGIN.test(name)) return userOf(pid) === 0 || above.some((one) => isRootLogin(one));
+    if (EMULATOR.test(name)) return !namesAgent(pid);
+    if (MULTIPLEXER.test(name)) return isPersonsMultiplexer(pid, leader, options);
+  }
+  // A container's runtime puts a shell into it from outside: that one has no parent within.
+  return above.length === 0;
+}
+
+function isRootLogin(pid: number): boolean {
+  return LOGIN.test(commandOf(pid) ?? "") && userOf(pid) === 0;
+}
+
+/**
+ * Nobody can tell who started a server that has left the tree. It is a person's where no registered
+ * agent was there to start it, or where a person is attached to it from a terminal of its own.
+ */
+function isPersonsMultiplexer(
+  server: number,
+  leader: number,
+  { agents, clientsOf }: TerminalOptions,
+): boolean {
+  if (namesAgent(server) || isPaneOfAgent(server, agents)) return false;
+  const started = Number(startOf(server));
+  const older = agents.some(({ agent_pid, agent_started }) =>
+    agent_pid !== null && agent_started !== null && Number(agent_started) <= started &&
+    !isDescendant(agent_pid, server)
+  );
+  if (!older) return true;
+  const socket = tmuxOf(leader)?.tmux_socket;
+  if (socket === undefined) return false;
+  // A client that runs within a tmux proves nothing: it may be the agent's as well.
+  const options: TerminalOptions = { agents, clientsOf: () => [] };
+  return clientsOf(socket).some(({ server_pid, client_pid }) =>
+    server_pid === server && isPersonAtTerminal(client_pid, options)
+  );
+}
+
+function ancestorsOf(pid: number): number[] {
+  const chain: number[] = [];
+  for (let at: number | undefined = pid; at && chain.length < ANCESTORS_MAX; at = parentOf(at)) {
+    chain.push(at);
+  }
+  return chain;
+}
+
+function namesAgent(pid: number): boolean {
+  const environment = environmentOf(pid);
+  return AGENT_VARIABLES.some((name) => environment?.has(name));
+}
+
+/** Whether a process was started in the pane of a registered peer. */
+function isPaneOfAgent(pid: number, agents: readonly KnownAgent[]): boolean {
+  const pane = tmuxOf(pid);
+  return pane !== undefined &&
+    agents.some(({ pane_id, tmux_socket }) =>
+      pane_id === pane.pane_id && tmux_socket === pane.tmux_socket
+    );
+}
+
+/** `$TMUX` is the socket, the server's pid and the session; a socket's path may hold commas. */
+function tmuxOf(pid: number): { pane_id: string; tmux_socket: string } | undefined {
+  const environment = environmentOf(pid);
+  const tmux_socket = environment?.get("TMUX")?.replace(/,[^,]*,[^,]*$/, "");
+  const pane_id = environment?.get("TMUX_PANE");
+  return tmux_socket && pane_id ? { pane_id, tmux_socket } : undefined;
+}
