@@ -8,7 +8,7 @@ import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
 import type { Claims } from "./peers/certificate.ts";
 import { ALIASES, Backend, type Registration } from "./peers/contract.ts";
-import { windowOf } from "./spawn_wiring.ts";
+import { refuseUntrustedPlace, windowOf } from "./spawn_wiring.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
 
@@ -28,7 +28,9 @@ export async function greet(
   const certificate = await certificateOf(daemon, connect);
   const guest = toGuest(daemon, connect, checked.data);
   const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
-  const registration = await placed(daemon, connect, toRegistration(connect, guest));
+  const unplaced = toRegistration(connect, guest);
+  refuseUntrustedPlace(daemon, unplaced);
+  const registration = await placed(daemon, connect, unplaced);
   const window_circle = await windowOf(daemon, registration);
   const peer_id = certificate?.peer_id ?? proven_peer_id;
   const claim = { ...registration, ...(peer_id && { peer_id }) };

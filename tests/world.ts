@@ -7,7 +7,7 @@ import { client } from "kit/client.ts";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
-import { Daemon } from "../daemon/app.ts";
+import { Daemon, type Outside } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import { type Marks, NO_MARKS } from "../daemon/agents/selftest/marks.ts";
 import { readConfig } from "../daemon/config.ts";
@@ -87,6 +87,8 @@ export interface WorldOptions {
   readonly dial?: Dial;
   /** What answers requests to the relay; nobody otherwise. */
   readonly send?: (request: Request) => Promise<Response>;
+  /** The session of a pane; tmux names none otherwise. */
+  readonly sessionOf?: Outside["sessionOf"];
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
 }
@@ -154,7 +156,7 @@ export function world(options: WorldOptions = {}) {
     programs: options.programs ?? noPrograms,
     dial: options.dial ?? nowhere,
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
-    sessionOf: () => Promise.resolve(undefined),
+    sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     atTerminal: () => options.at_terminal ?? false,
   });
   daemon.wakeUp();

@@ -13,6 +13,8 @@ export interface PeerDoors {
   restartOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle that a registration's window is, where windows are circles. */
   windowOf(given: contracts.Registration): Promise<string | undefined>;
+  /** Refuses a tmux server that must not be connected to. */
+  refuseUntrustedPlace(given: contracts.Registration): void;
 }
 
 export function peerRoutes(
@@ -81,6 +83,7 @@ async function register(
   { peers, registry, doors }: { peers: Peers; registry: Registry; doors: PeerDoors },
   given: contracts.Registration,
 ) {
+  doors.refuseUntrustedPlace(given);
   const window_circle = await doors.windowOf(given);
   const { birth_certificate: shown } = given;
   const certificate = shown ? await registry.check(shown) : undefined;

@@ -34,7 +34,7 @@ const PARCEL: Parcel = {
 
 function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
   const ground = { clock: systemClock, log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir });
+  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir, search_path: "" });
   return codexAdapter({ ...ground, tmuxes, codex_home: dir, env: {}, ...more });
 }
 
