@@ -15,7 +15,12 @@ export type SocketCheck =
   | { readonly state: "missing" }
   | Refused;
 
-type Refused = { readonly state: "refused"; readonly reason: string };
+type Refused = {
+  readonly state: "refused";
+  /** `no_socket`: something else is there. `not_ours`: others could be behind it. */
+  readonly code: "no_socket" | "not_ours";
+  readonly reason: string;
+};
 
 type Found = {
   readonly state: "found";
@@ -35,7 +40,7 @@ export function checkSocket(path: string, uid: number | null = Deno.uid()): Sock
   const found = follow(path, uid);
   if (found.state !== "found") return found;
   const { info, folder } = found;
-  if (!info.isSocket) return refused(`"${path}" is not a socket`);
+  if (!info.isSocket) return refused(`"${path}" is not a socket`, "no_socket");
   if (info.uid !== uid) return refused(`"${path}" belongs to user ${info.uid}, not to ${uid}`);
   if (!isPrivate(folder, uid)) {
     const where = dirname(found.path);
@@ -113,6 +118,6 @@ function isPrivate({ mode, uid: owner }: Deno.FileInfo, uid: number | null): boo
   return owner === uid && ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0;
 }
 
-function refused(reason: string): Refused {
-  return { state: "refused", reason };
+function refused(reason: string, code: Refused["code"] = "not_ours"): Refused {
+  return { state: "refused", code, reason };
 }
