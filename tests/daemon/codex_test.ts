@@ -173,6 +173,21 @@ Deno.test("a release that was not proved is given the message by `codex queue`",
   assert(home.asked.every(({ method }) => method === "thread/read"));
 });
 
+Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited", async () => {
+  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
+  const seen = join(home.dir, "seen");
+  Deno.writeTextFileSync(join(home.dir, "bin", "codex"), `#!/bin/sh\nexec env > '${seen}'\n`);
+  Deno.env.set("MESH_RELAY_SECRET", "s3cret");
+  try {
+    await rungsOf(home, SHARED, { env }).command.deliver(SHARED, PARCEL);
+  } finally {
+    Deno.env.delete("MESH_RELAY_SECRET");
+  }
+  assert.match(Deno.readTextFileSync(seen), /^HARMLESS=1$/m);
+  assert.doesNotMatch(Deno.readTextFileSync(seen), /s3cret/);
+});
+
 Deno.test("the command is not used where the socket serves, at a dialog, or for a book", async () => {
   await using proved = new CodexHome().listen({ "thread/read": IDLE });
   const reason = async (home: CodexHome, parcel = PARCEL) => {
