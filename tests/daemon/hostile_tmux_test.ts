@@ -87,15 +87,26 @@ attack("a registration is refused, and runs nothing", async (attack) => {
   assert.deepEqual(issueOf(said), ["tmux_socket"]);
 });
 
-attack("a plugin's connect is closed with 4002, and runs nothing", async (attack) => {
+attack("a connect is closed with 4002, and runs nothing", async (attack) => {
   const { w, hostile } = attack;
   const socket = w.socket();
-  await socket.connect({
+  await socket.connect({ display_name: "a", pane_id: PANE, tmux_socket: hostile.socket });
+  await lookAround(attack);
+  assert.equal(socket.closed?.code, 4002);
+});
+
+attack("an agent's plugin connects without its pane, and runs nothing", async (attack) => {
+  const { w, hostile } = attack;
+  const socket = w.socket();
+  w.processes.start(7);
+  const connected = await socket.connect({
     ...{ display_name: "a", backend: "opencode", agent_pid: 7, capabilities: ["framed_text"] },
     ...{ pane_id: PANE, tmux_socket: hostile.socket },
   });
   await lookAround(attack);
-  assert.equal(socket.closed?.code, 4002);
+  assert.equal(connected?.type, "connected");
+  const { peers } = await get(w, "/peers");
+  assert.partialDeepStrictEqual(peers, [{ pane_id: null, tmux_socket: null }]);
 });
 
 attack("a hook succeeds without its pane, and runs nothing", async (attack) => {
