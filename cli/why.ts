@@ -45,6 +45,7 @@ const REASONS: Readonly<Record<string, string>> = {
   no_process:         "no process is known",
   no_session:         "no session of it is known",
   no_socket:          "it has no inbox of its own",
+  foreign_socket:     "other users could replace its inbox",
   connection_refused: "its inbox refused the connection",
   connect_timeout:    "its inbox did not answer",
   socket_closed:      "the socket closed before",

@@ -9,7 +9,8 @@ import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
 import type { Claims } from "./peers/certificate.ts";
 import { ALIASES, Backend, type Registration } from "./peers/contract.ts";
-import { windowOf } from "./spawn_wiring.ts";
+import { refuseUntrustedPlace, windowOf } from "./spawn_wiring.ts";
+import { checkSocket } from "./trusted_socket.ts";
 
 const Greeting = z.object({ display_name: Name, backend: Backend });
 
@@ -30,7 +31,9 @@ export async function greet(
   const certificate = await certificateOf(daemon, connect);
   const guest = toGuest(daemon, connect, checked.data);
   const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
-  const registration = await placed(daemon, connect, toRegistration(connect, guest));
+  const unplaced = toRegistration(connect, guest);
+  if (!isPlugin(connect)) refuseUntrustedPlace(daemon, unplaced);
+  const registration = await placed(daemon, connect, unplaced);
   const window_circle = await windowOf(daemon, registration);
   const peer_id = certificate?.peer_id ?? proven_peer_id;
   const claim = { ...registration, ...(peer_id && { peer_id }) };
@@ -61,14 +64,22 @@ export function isPlugin(connect: Connect): boolean {
     (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
 }
 
-/** A plugin knows its pane, and not the name of the session that this is in. */
+/**
+ * A plugin knows its pane, and not the name of the session that this is in. As with a hook, a pane
+ * of a server that must not be connected to is left out: its agent is reached by the socket.
+ */
 async function placed(
   { outside }: Daemon,
   connect: Connect,
   registration: Registration,
 ): Promise<Registration> {
   const { circle, pane_id, tmux_socket } = connect;
-  if (!isPlugin(connect) || circle || !pane_id || !tmux_socket) return registration;
+  if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
+  if (checkSocket(tmux_socket).state === "refused") {
+    const { pane_id: _pane, tmux_socket: _socket, ...elsewhere } = registration;
+    return elsewhere;
+  }
+  if (circle) return registration;
   const tmux_session = await outside.sessionOf(tmux_socket, pane_id);
   return { ...registration, ...(tmux_session && { tmux_session }) };
 }

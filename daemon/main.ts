@@ -71,7 +71,7 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
       dial,
       send: (request) => fetch(request),
       sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
-      callers: callerFacts(),
+      callers: callerFacts(env["PATH"] ?? ""),
     }));
   if (typeof opened === "string") return say(opened, 1);
   await using daemon: Daemon = opened;
@@ -91,7 +91,10 @@ async function serveUntilTold(config: Config, state: string, env: Env): Promise<
   writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at, ...approvals }));
   log.info("The daemon listens", { url, state, pid: Deno.pid });
   const memory = new Memory(ownHeap());
-  const beating = daemon.run(() => memory.beat());
+  const beating = daemon.run(() => {
+    memory.beat();
+    agents.beat(clock.now());
+  });
   const signal = await told;
   log.info("The daemon goes down", { signal });
   Deno.removeSync(notice);

@@ -31,6 +31,8 @@ export interface AgentsOutside extends AsyncDisposable {
   readonly terminals: Terminals;
   /** The name of the tmux session that a pane is in. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** Lets go of what nobody uses any more. */
+  beat(now: number): void;
 }
 
 export interface OutsideOptions {
@@ -45,7 +47,7 @@ export interface OutsideOptions {
 export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): AgentsOutside {
   const state_dir = join(state, "tmux");
   Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
-  const tmuxes = new Tmuxes({ clock, ids, log, state_dir });
+  const tmuxes = new Tmuxes({ clock, ids, log, state_dir, search_path: env["PATH"] ?? "" });
   const pulses = new Pulses();
   const { isAlive } = pulses;
   const ground = { tmuxes, clock, log, isAlive };
@@ -71,6 +73,7 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
       const found = await tmuxes.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
     },
+    beat: (now) => tmuxes.beat(now),
     async [Symbol.asyncDispose]() {
       pulses[Symbol.dispose]();
       await tmuxes[Symbol.asyncDispose]();

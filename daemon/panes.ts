@@ -5,6 +5,8 @@ import type { Log } from "kit/log.ts";
 import { isThere, pathIn } from "./executables.ts";
 import { isAlive, isDescendant } from "./processes.ts";
 import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
+import { clientEnvironment } from "./tmux_connection.ts";
+import { checkSocket, whyUnsafeFolder } from "./trusted_socket.ts";
 
 /** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
 export interface Launch {
@@ -109,6 +111,8 @@ export class Panes implements Terminals {
     try {
       const { success } = await new Deno.Command("tmux", {
         args: ["-V"],
+        env: clientEnvironment(this.#options.env["PATH"] ?? ""),
+        clearEnv: true,
         stdout: "null",
         stderr: "null",
       }).output();
@@ -247,9 +251,17 @@ export class Panes implements Terminals {
     return this.#options.tmuxes.at(socket).look(["display-message", "-p", "-t", target, FORMAT]);
   }
 
-  /** A server takes its environment from whoever starts it: ours, without what is withheld. */
+  /**
+   * A server takes its environment from whoever starts it: ours, without what is withheld. Only our
+   * own socket is made; the command connects to whatever listens there already, as a client does.
+   */
   async #startServer(socket: string, session: string, launch: Launch): Promise<Opened> {
+    if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
     Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
+    const unsafe = whyUnsafeFolder(dirname(socket));
+    if (unsafe !== undefined) return { ok: false, reason: unsafe };
+    const checked = checkSocket(socket);
+    if (checked.state === "refused") return { ok: false, reason: checked.reason };
     const { env } = this.#options;
     const clean = Object.entries(env).filter(([name]) => !isWithheld(name) && name !== "TMUX");
     const started = arguments_(this.#atHome(launch), []);

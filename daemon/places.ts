@@ -25,24 +25,6 @@ export function readTextOrNothing(path: string): string | undefined {
   }
 }
 
-/** The end of a file, which may begin inside of a line; undefined when there is none. */
-export function readTailOrNothing(path: string, bytes_max: number): string | undefined {
-  try {
-    using file = Deno.openSync(path);
-    const { size } = file.statSync();
-    file.seekSync(Math.max(0, size - bytes_max), Deno.SeekMode.Start);
-    const bytes = new Uint8Array(Math.min(size, bytes_max));
-    let length = 0;
-    for (let read: number | null = 0; read !== null && length < bytes.length; length += read ?? 0) {
-      read = file.readSync(bytes.subarray(length));
-    }
-    return new TextDecoder().decode(bytes.subarray(0, length));
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
-  }
-}
-
 /** Written whole or not at all, and for nobody else's eyes. */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;

@@ -18,6 +18,7 @@ import { Restarts } from "./spawn/restarts/restarts.ts";
 import type { SpawnDoors } from "./spawn/routes.ts";
 import type { SpawnNeeds } from "./spawn/needs.ts";
 import { Spawns } from "./spawn/spawns.ts";
+import { refuseUntrusted } from "./trusted_socket.ts";
 
 function settingsOf({ config }: Daemon): SpawnSettings {
   return {
@@ -36,7 +37,10 @@ export function openSpawns(house: Daemon): Spawns {
     settings: settingsOf(house),
     peers: {
       sender: (argument) => house.directory.sender(argument),
-      get: (peer_id) => peerRows.get(db, peer_id),
+      get: (peer_id) => {
+        const peer = peerRows.get(db, peer_id);
+        return peer && seenFromHere(house, peer);
+      },
       onPane: (pane_id, tmux_socket) => peerRows.byPane(db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
       refuseReserved: (name) => refuseReserved(db, name),
@@ -161,6 +165,20 @@ export function awaitedBy(house: Daemon): Awaited {
   };
 }
 
+/** Refuses a registration on this machine whose tmux server must not be connected to. */
+export function refuseUntrustedPlace(
+  { outside }: Daemon,
+  { machine = outside.machine, tmux_socket }: Registration,
+): void {
+  if (machine === outside.machine) refuseUntrusted(tmux_socket);
+}
+
+/** A peer as it is on this machine: what it says of its pane on another one means nothing here. */
+function seenFromHere<P extends peerRows.StoredPeer>({ outside }: Daemon, peer: P): P {
+  const here = peer.machine === null || peer.machine === outside.machine;
+  return here ? peer : { ...peer, tmux_socket: null, pane_id: null };
+}
+
 /**
  * The circle that a registration's window is, where windows are circles (contract 1). A session
  * that bounds a circle is the registration's own to name.
@@ -191,13 +209,15 @@ export function peerDoors(daemon: Daemon): PeerDoors {
     restartOf: (peer_id) => daemon.restarts.block(peer_id),
     windowOf: (given) => windowOf(daemon, given),
     isProcess: (pid, caller) => daemon.callers.isProcess(pid, caller),
+    refuseUntrustedPlace: (given) => refuseUntrustedPlace(daemon, given),
   };
 }
 
 export function spawnDoors(
-  { directory, ground: { db } }: Daemon,
+  daemon: Daemon,
   provenHuman: (caller: Caller, headers: Headers) => boolean,
 ): SpawnDoors {
+  const { directory, ground: { db } } = daemon;
   return {
     provenHuman,
     senderOf: ({ from_peer }) => {
@@ -208,7 +228,7 @@ export function spawnDoors(
       const { peer_id } = directory.find(argument, { circle });
       const found = peerRows.get(db, peer_id);
       if (!found) throw new Problem("unknown_peer", { peer: argument });
-      return found;
+      return seenFromHere(daemon, found);
     },
   };
 }

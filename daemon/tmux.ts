@@ -1,32 +1,24 @@
 /** One control-mode connection to each tmux server; it must leave no trace in the user's server. */
 
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
 import { PaneLooks } from "./pane_looks.ts";
 import { isAlive } from "./processes.ts";
+import {
+  Connection,
+  type Failure,
+  failure,
+  type Result,
+  type TmuxOptions,
+} from "./tmux_connection.ts";
+import { checkSocket } from "./trusted_socket.ts";
 
-/** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
-export const COMMANDS_MAX = 256;
-/** Bytes of commands that may wait to be answered. Message texts travel by file, not in here. */
-export const COMMAND_BYTES_MAX = 1_048_576;
-/** A server that has not answered by then is stopped or drowning; the connection is given up. */
-export const ANSWER_MS_MAX = 5_000;
+export type { Failure, Result } from "./tmux_connection.ts";
 
-/**
- * Why a command has no answer. `lost` and `timeout`: it may have run. `error`: tmux refused it.
- * All others: it was never sent.
- */
-export type FailureReason =
-  | "no_tmux"
-  | "no_server"
-  | "queue_full"
-  | "closed"
-  | "no_file"
-  | "error"
-  | "lost"
-  | "timeout";
-export type Failure = { ok: false; reason: FailureReason; message: string };
-export type Result = { ok: true; lines: readonly string[] } | Failure;
+/** Servers that are known at once: each may have a client of its own. */
+export const SERVERS_MAX = 32;
+/** A client that nobody has asked anything for so long is ended. */
+export const IDLE_MS_MAX = 10 * 60_000;
+/** Whoever holds a server has asked it something within this time, or will not ask again. */
+const HELD_MS_MAX = 60_000;
 
 export interface Pane {
   readonly pane_id: string;
@@ -37,15 +29,6 @@ export interface Pane {
   readonly window: string;
   readonly command: string;
   readonly cwd: string;
-}
-
-export interface TmuxOptions {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  /** A private directory (0700) in which texts lie for the moment of their loading. */
-  readonly state_dir: string;
-  readonly answer_ms_max?: number;
 }
 
 /**
@@ -68,26 +51,66 @@ export function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 
-/** The connections of a daemon, one for each server socket. */
+/** The connections of a daemon, one for each server socket that is in use. */
 export class Tmuxes implements AsyncDisposable {
   readonly #options: TmuxOptions;
   readonly #bySocket = new Map<string, Tmux>();
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(options: TmuxOptions) {
     this.#options = options;
   }
 
+  /** How many servers are known. */
+  get size(): number {
+    return this.#bySocket.size;
+  }
+
+  /** A server by its socket. With `SERVERS_MAX` others in use, one that refuses all commands. */
   at(socket: string): Tmux {
     const known = this.#bySocket.get(socket);
     if (known) return known;
     const tmux = new Tmux(socket, this.#options);
+    if (this.#bySocket.size >= SERVERS_MAX && !this.#makeRoom()) {
+      this.#end(tmux, "Too many tmux servers are in use");
+      return tmux;
+    }
     this.#bySocket.set(socket, tmux);
     return tmux;
   }
 
+  /** Ends the clients that nobody asks any more. */
+  beat(now: number): void {
+    for (const tmux of this.#bySocket.values()) {
+      if (!tmux.busy && now - tmux.used_at >= IDLE_MS_MAX) this.#drop(tmux);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#bySocket.values().map((tmux) => tmux.close()));
-    this.#bySocket.clear();
+    for (const tmux of this.#bySocket.values()) this.#drop(tmux);
+    await Promise.all(this.#ending);
+  }
+
+  /** Drops the server that was asked longest ago, those without a client first. */
+  #makeRoom(): boolean {
+    const since = this.#options.clock.now() - HELD_MS_MAX;
+    const idle = [...this.#bySocket.values()]
+      .filter((tmux) => !tmux.busy && (!tmux.connected || tmux.used_at <= since));
+    const [oldest] = idle.sort((one, other) =>
+      Number(one.connected) - Number(other.connected) || one.used_at - other.used_at
+    );
+    if (oldest) this.#drop(oldest);
+    return oldest !== undefined;
+  }
+
+  #drop(tmux: Tmux): void {
+    this.#bySocket.delete(tmux.socket);
+    this.#end(tmux);
+  }
+
+  #end(tmux: Tmux, why?: string): void {
+    const ending = tmux.close(why).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 }
 
@@ -101,12 +124,15 @@ export class Tmux implements AsyncDisposable {
   #connection: Connection | undefined;
   #server_pid: number | undefined;
   #buffers = 0;
-  #closed = false;
+  #used_at: number;
+  #untrusted: string | undefined;
+  #closed: string | undefined;
 
   constructor(socket: string, options: TmuxOptions) {
     this.socket = socket;
     this.looks = new PaneLooks(this, options.clock);
     this.#options = options;
+    this.#used_at = options.clock.now();
     this.#mark = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
 
@@ -115,8 +141,23 @@ export class Tmux implements AsyncDisposable {
     return this.#server_pid;
   }
 
+  /** When it was last asked something. */
+  get used_at(): number {
+    return this.#used_at;
+  }
+
+  get connected(): boolean {
+    return this.#connection?.open ?? false;
+  }
+
+  /** Whether a command waits for its answer, or work for its turn. */
+  get busy(): boolean {
+    return this.#turns.size > 0 || (this.connected && !this.#connection?.idle);
+  }
+
   /** Runs one command. Its output is split into lines; commands may overlap, and run in order. */
   run(command: readonly string[]): Promise<Result> {
+    this.#used_at = this.#options.clock.now();
     const connection = this.#connected();
     return "ok" in connection ? Promise.resolve(connection) : connection.ask(commandLine(command));
   }
@@ -172,27 +213,40 @@ export class Tmux implements AsyncDisposable {
   }
 
   /** Ends what waits. Texts never pasted go too, unless the server is busy: then at next start. */
-  async close(): Promise<void> {
-    this.#closed = true;
+  async close(why = "The connection was closed"): Promise<void> {
+    this.#closed ??= why;
     if (this.#connection?.idle) await this.#sweep(this.#connection);
-    await this.#connection?.end("closed", "The connection was closed");
+    await this.#connection?.end("closed", why);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
+  /** The socket is checked at each connect: what was there before says nothing of now. */
   #connected(): Connection | Failure {
-    if (this.#closed) return failure("closed", "The connection was closed");
+    if (this.#closed !== undefined) return failure("closed", this.#closed);
     if (this.#connection?.open) return this.#connection;
+    const checked = checkSocket(this.socket);
+    if (checked.state === "missing") return failure("no_server", `No socket at ${this.socket}`);
+    if (checked.state === "refused") return this.#refuse(checked.reason);
     try {
-      this.#connection = new Connection(this.socket, this.#options);
+      this.#connection = new Connection(checked.path, this.#options);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return failure("no_tmux", "Cannot find tmux");
       return failure("no_tmux", String(error));
     }
     void this.#greet(this.#connection);
     return this.#connection;
+  }
+
+  /** Logged when the reason is new: a look comes every few seconds. */
+  #refuse(reason: string): Failure {
+    if (reason !== this.#untrusted) {
+      this.#options.log.warn("A tmux socket is not trusted", { socket: this.socket, reason });
+    }
+    this.#untrusted = reason;
+    return failure("untrusted", reason);
   }
 
   async #greet(connection: Connection): Promise<void> {
@@ -215,155 +269,6 @@ export class Tmux implements AsyncDisposable {
     if (owner === undefined) return false;
     return buffer.startsWith(this.#mark) || !isAlive(Number(owner));
   }
-}
-
-/**
- * Joins the first session that a user looks at: joining one that nobody does would clear its bell
- * mark, and turn `tmux attach` to another. Only without any, the latest one is joined (`-t ''`).
- * `-E` leaves its environment alone, `ignore-size` its size.
- */
-const ATTACH = "attach-session -E -f no-output,ignore-size " +
-  "-t '#{s/^([^ ]+) .*/\\1/:#{S:#{?session_attached,#{session_id} ,}}}'";
-
-interface Waiting {
-  readonly token: string;
-  readonly bytes: number;
-  readonly lines: string[];
-  /** When it is given up. */
-  readonly due: number;
-  readonly resolve: (result: Result) => void;
-}
-
-/** One control client from its start to its end. Answers come in the order of the questions. */
-class Connection {
-  readonly #options: TmuxOptions;
-  readonly #child: Deno.ChildProcess;
-  readonly #input: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
-  readonly #waiting: Waiting[] = [];
-  readonly #secret: string;
-  readonly #gone: Promise<void>;
-  readonly #ending = new AbortController();
-  #watched = false;
-  #asked = 0;
-  #attached = false;
-  #bytes = 0;
-  #open = true;
-
-  constructor(socket: string, options: TmuxOptions) {
-    this.#options = options;
-    this.#secret = options.ids.secret(12);
-    this.#child = new Deno.Command("tmux", {
-      args: ["-u", "-N", "-S", socket, "-C", "run-shell", "-C", ATTACH], // -N: start no server.
-      env: { LC_ALL: "C.UTF-8", TERM: "dumb", TMUX: "" },
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    this.#input = this.#child.stdin.getWriter();
-    this.#gone = this.#listen();
-  }
-
-  get open(): boolean {
-    return this.#open;
-  }
-
-  get idle(): boolean {
-    return this.#open && this.#waiting.length === 0;
-  }
-
-  ask(line: string): Promise<Result> {
-    if (!this.#open) return Promise.resolve(failure("closed", "The connection has ended"));
-    const token = `mesh-end-${this.#secret}-${++this.#asked}`;
-    // A command may answer in several blocks; this one ends them, and no screen can forge it.
-    const sent = new TextEncoder().encode(`${line}\ndisplay-message -p "${token}"\n`);
-    const bytes = sent.length;
-    if (this.#waiting.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
-      return Promise.resolve(failure("queue_full", "Too many commands wait for tmux"));
-    }
-    const { promise, resolve } = Promise.withResolvers<Result>();
-    const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    this.#waiting.push({ token, bytes, lines: [], due: clock.now() + answer_ms_max, resolve });
-    this.#bytes += bytes;
-    // A broken pipe means that the client has ended; its own end says why.
-    this.#input.write(sent).catch((error) => this.#options.log.debug("tmux is gone", { error }));
-    if (!this.#watched) void this.#watch();
-    return promise;
-  }
-
-  /** Kills the client, which detaches it; everyone who waits hears why. */
-  end(reason: FailureReason, message: string): Promise<void> {
-    if (!this.#open) return this.#gone;
-    this.#open = false;
-    this.#ending.abort();
-    for (const { resolve } of this.#waiting.splice(0)) resolve(failure(reason, message));
-    try {
-      this.#child.kill("SIGKILL");
-    } catch (error) {
-      this.#options.log.debug("The tmux client had already ended", { error });
-    }
-    return this.#gone;
-  }
-
-  /** One timer for all that wait: the first of them is answered first. */
-  async #watch(): Promise<void> {
-    const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    const { signal } = this.#ending;
-    this.#watched = true;
-    for (let head = this.#waiting[0]; head; head = this.#waiting[0]) {
-      await clock.sleep(head.due - clock.now(), signal).catch(() => undefined);
-      if (signal.aborted) return;
-      if (head !== this.#waiting[0]) continue;
-      return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);
-    }
-    this.#watched = false;
-  }
-
-  async #listen(): Promise<void> {
-    const complaint = new Response(this.#child.stderr).text();
-    let rest = "";
-    for await (const chunk of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
-      const lines = (rest + chunk).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) this.#hear(line);
-    }
-    const { code } = await this.#child.status;
-    const message = (await complaint).trim() || `The tmux client ended with code ${code}`;
-    if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
-    // The pipe may already be broken, and nobody waits for what is left in it.
-    await this.#input.abort().catch((error) => this.#options.log.debug("tmux closed", { error }));
-  }
-
-  #hear(line: string): void {
-    this.#attached ||= line.startsWith("%end ");
-    const head = this.#waiting[0];
-    if (!head) return;
-    if (line !== head.token) {
-      head.lines.push(line);
-      return;
-    }
-    this.#waiting.shift();
-    this.#bytes -= head.bytes;
-    head.resolve(readBlocks(head.lines.slice(0, -1)));
-  }
-}
-
-/**
- * The output between `%begin` and `%end` of every block that we caused (flag 1); what stands
- * outside is news. A screen could show a line that looks like an end: the last one counts.
- */
-function readBlocks(heard: readonly string[]): Result {
-  const lines: string[] = [];
-  for (let at = 0; at < heard.length; at++) {
-    const block = /^%begin (\d+ \d+ 1)$/.exec(heard[at] ?? "")?.[1];
-    if (block === undefined) continue;
-    const isEnd = (line: string) => line === `%end ${block}` || line === `%error ${block}`;
-    const end = heard.findLastIndex(isEnd);
-    const output = heard.slice(at + 1, end);
-    if (heard[end] !== `%end ${block}`) return failure("error", output.join("\n"));
-    lines.push(...output);
-    at = end;
-  }
-  return { ok: true, lines };
 }
 
 const PANE_COLUMNS = [
@@ -390,8 +295,4 @@ function readPane(line: string): Pane[] {
     command: command ?? "",
     cwd: cwd.join("\t"),
   }];
-}
-
-function failure(reason: FailureReason, message: string): Failure {
-  return { ok: false, reason, message };
 }

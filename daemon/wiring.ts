@@ -42,6 +42,7 @@ export function openDirectory(house: Daemon): Directory {
   const { db } = house.ground;
   const options = {
     daemon_id: house.identity.daemon_id,
+    machine: house.outside.machine,
     description_ttl_ms: house.config["daemon.description_ttl_seconds"] * 1000,
   };
   return new Directory(house.ground, options, {

@@ -7,7 +7,7 @@ import { client } from "kit/client.ts";
 import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
-import { Daemon } from "../daemon/app.ts";
+import { Daemon, type Outside } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import { type Marks, NO_MARKS } from "../daemon/agents/selftest/marks.ts";
 import type { CallerFacts } from "../daemon/callers/callers.ts";
@@ -89,6 +89,8 @@ export interface WorldOptions {
   readonly dial?: Dial;
   /** What answers requests to the relay; nobody otherwise. */
   readonly send?: (request: Request) => Promise<Response>;
+  /** The session of a pane; tmux names none otherwise. */
+  readonly sessionOf?: Outside["sessionOf"];
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
   /** What the kernel would say of a request's socket; else it is ours, and of the named process. */
@@ -99,7 +101,7 @@ export interface WorldOptions {
 export const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
 
-/** What the kernel says of requests: they are of our user, and of whichever process is looked for. */
+/** What the kernel says of requests: they are of our user, and of the process that is looked for. */
 export class FakeSockets implements Sockets {
   provable = true;
   /** The user of the caller; undefined for a socket that is not to be found. */
@@ -179,7 +181,7 @@ export function world(options: WorldOptions = {}) {
     programs: options.programs ?? noPrograms,
     dial: options.dial ?? nowhere,
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
-    sessionOf: () => Promise.resolve(undefined),
+    sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   });
   daemon.wakeUp();

@@ -1,6 +1,7 @@
 /** Whether tmux can carry messages: tried on a server of our own, never on the user's. */
 
 import { join } from "node:path";
+import { checkSocket, whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
@@ -57,8 +58,16 @@ async function servers({ env, ...machine }: Machine): Promise<Found[]> {
   if (uid === null) return [];
   const dir = join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid}`);
   const sockets = machine.names(dir).filter((name) => !name.startsWith("mesh-doctor-"));
+  const unsafe = sockets.length > 0 ? whyUnsafeFolder(dir) : undefined;
+  if (unsafe !== undefined) {
+    const fix =
+      `remove ${dir}, or name another folder in TMUX_TMPDIR; messages reach no pane there`;
+    return [error("TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix)];
+  }
   const answered = await Promise.all(sockets.map(async (name) => {
-    const ran = await machine.run("tmux", ["-S", join(dir, name), "list-sessions"]);
+    const checked = checkSocket(join(dir, name));
+    if (checked.state !== "trusted") return [];
+    const ran = await machine.run("tmux", ["-S", checked.path, "list-sessions"]);
     return ran?.success ? [name] : [];
   }));
   const alive = answered.flat().sort();

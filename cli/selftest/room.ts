@@ -7,6 +7,7 @@ import type { Clock } from "kit/clock.ts";
 import type { Call } from "kit/client.ts";
 import type { Env } from "../../daemon/places.ts";
 import { isAlive, sendSignal, startOf } from "../../daemon/processes.ts";
+import { whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
 import { Failed } from "../command.ts";
 import { findDaemon, readBeacon } from "../daemon_client.ts";
 import { ourselves, tryHealth } from "../lifecycle.ts";
@@ -48,8 +49,15 @@ export class Room {
     this.#signal = signal;
     // Not among the temporary files: Codex refuses to keep its helpers there.
     const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? "/", ".cache");
-    Deno.mkdirSync(cache, { recursive: true });
+    Deno.mkdirSync(cache, { recursive: true, mode: 0o700 });
     this.#dir = Deno.makeTempDirSync({ dir: cache, prefix: "mesh-selftest-" });
+    const unsafe = whyUnsafeFolder(this.#dir);
+    if (unsafe !== undefined) {
+      Deno.removeSync(this.#dir);
+      throw new Failed(
+        `No tmux server can be trusted there: ${unsafe}; XDG_CACHE_HOME names another`,
+      );
+    }
     for (const name of ["home/.cache", "state", "run", "tmp", "work"]) {
       Deno.mkdirSync(join(this.#dir, name), { recursive: true, mode: 0o700 });
     }

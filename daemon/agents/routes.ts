@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
+import { checkSocket } from "../trusted_socket.ts";
 import type { Agents } from "./agents.ts";
 import { type HookFacts, postHook, waitForWaking } from "./contract.ts";
 
@@ -48,8 +49,7 @@ async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Prom
     const value = Number(said(name));
     return Number.isSafeInteger(value) && value > 0 ? value : undefined;
   };
-  const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
-  const tmux_socket = said("x-mesh-tmux")?.split(",")[0];
+  const { pane_id, tmux_socket } = placeIn(said);
   const tmux_session = pane_id && tmux_socket
     ? await doors.sessionOf(tmux_socket, pane_id)
     : undefined;
@@ -63,4 +63,17 @@ async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Prom
     tmux_session,
     circle: pane_id && tmux_socket ? await doors.circleOf(tmux_socket, pane_id) : undefined,
   };
+}
+
+/**
+ * The pane that a hook says it runs in: any program may send such headers. Of a server that is not
+ * to be trusted nothing is kept, and the hook goes on without a word.
+ */
+function placeIn(said: (name: string) => string | undefined) {
+  const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
+  // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
+  const tmux_socket = said("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
+  return tmux_socket !== undefined && checkSocket(tmux_socket).state === "refused"
+    ? { pane_id: undefined, tmux_socket: undefined }
+    : { pane_id, tmux_socket };
 }

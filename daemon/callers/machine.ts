@@ -1,10 +1,14 @@
 /** What this machine tells of callers: sockets, users, terminals and the clients of tmux. */
 
+import { clientEnvironment } from "../tmux_connection.ts";
+import { checkSocket } from "../trusted_socket.ts";
 import type { CallerFacts } from "./callers.ts";
 import { machineSockets } from "./sockets.ts";
 import { isPersonAtTerminal, type TmuxClient } from "./terminal.ts";
 
-export function callerFacts(): CallerFacts {
+/** `search_path` is the `PATH` in which tmux is looked for. */
+export function callerFacts(search_path: string): CallerFacts {
+  const clientsOf = (tmux_socket: string) => clientsAt(tmux_socket, search_path);
   return {
     sockets: machineSockets(),
     uid: Deno.uid(),
@@ -13,10 +17,13 @@ export function callerFacts(): CallerFacts {
 }
 
 /** Asked in place, as a request waits for it, and only where nothing else tells. */
-function clientsOf(tmux_socket: string): TmuxClient[] {
+function clientsAt(tmux_socket: string, search_path: string): TmuxClient[] {
+  const checked = checkSocket(tmux_socket);
+  if (checked.state !== "trusted") return [];
   const { stdout } = new Deno.Command("tmux", {
-    args: ["-N", "-S", tmux_socket, "list-clients", "-F", "#{pid} #{client_pid}"],
-    env: { LC_ALL: "C.UTF-8", TERM: "dumb", TMUX: "" },
+    args: ["-N", "-S", checked.path, "list-clients", "-F", "#{pid} #{client_pid}"],
+    env: clientEnvironment(search_path),
+    clearEnv: true,
     stdin: "null",
     stderr: "null",
   }).outputSync();

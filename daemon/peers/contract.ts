@@ -101,6 +101,9 @@ export const Provenance = z.object({
 });
 export type Provenance = z.output<typeof Provenance>;
 
+/** Whether it may be connected to is looked at where the daemon runs (contract 3). */
+export const TmuxSocket = line(4096, 1).regex(/^\/\P{Cc}*$/u, "The absolute path of a tmux socket");
+
 const pid = z.number().int().positive();
 /** Null, as in the record, is as good as absent. */
 const known_pid = pid.nullable().transform((said) => said ?? undefined).optional();
@@ -111,7 +114,7 @@ export const Registration = z.object({
   path: line(4096, 1),
   machine: line(255).optional(),
   tmux_session: line(255).optional(),
-  tmux_socket: line(4096).optional(),
+  tmux_socket: TmuxSocket.optional(),
   pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
   backend: Backend,
   model: line(255).optional(),

@@ -61,6 +61,8 @@ const NONE_PENDING: Pending = { count: 0, oldest: null };
 export interface DirectoryOptions {
   readonly daemon_id: string;
   readonly description_ttl_ms: number;
+  /** The name of this machine. */
+  readonly machine: string;
 }
 
 export class Directory {
@@ -245,19 +247,29 @@ export class Directory {
 
   /** Offline, because nobody has seen them: agents without a process of their own. */
   unseen(): Addressee[] {
-    return rows.unseen(this.#ground.db);
+    return rows.unseen(this.#ground.db).map((peer) => this.#placeOf(peer));
   }
 
   /** Everyone that a rung could reach. */
   addressees(): Addressee[] {
-    return rows.addressees(this.#ground.db);
+    return rows.addressees(this.#ground.db).map((peer) => this.#placeOf(peer));
   }
 
   /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
   addressee(peer_id: string): Addressee | undefined {
     const peer = rows.get(this.#ground.db, peer_id);
     const is_reached = peer && isLive(peer) && !peer.closed && peer.addressable;
-    return is_reached ? placeOf(peer) : undefined;
+    return is_reached ? this.#placeOf(peer) : undefined;
+  }
+
+  /**
+   * Of a peer on another machine neither pane nor pid mean anything here: another program may have
+   * the same. A process whose start was seen is on this one, whatever that was called then.
+   */
+  #placeOf(peer: Place): Addressee {
+    const { machine, agent_started } = peer;
+    const here = machine === null || machine === this.#options.machine || agent_started !== null;
+    return placeOf(here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null });
   }
 
   /** A sign of life: written down by the next beat. */

@@ -19,6 +19,8 @@ export interface PeerDoors {
   windowOf(given: contracts.Registration): Promise<string | undefined>;
   /** Whether the kernel shows that this process, or one below it, sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** Refuses a tmux server that must not be connected to. */
+  refuseUntrustedPlace(given: contracts.Registration): void;
 }
 
 export function peerRoutes(
@@ -100,6 +102,7 @@ function register(
   { peers, registry, doors }: { peers: Peers; registry: Registry; doors: PeerDoors },
 ) {
   return async (given: contracts.Registration, caller: Caller) => {
+    doors.refuseUntrustedPlace(given);
     const window_circle = await doors.windowOf(given);
     const { birth_certificate: shown } = given;
     const certificate = shown ? await registry.check(shown) : undefined;

@@ -51,6 +51,7 @@ export type Watched = z.output<typeof Watched>;
 /** Where a peer is, for the rungs and for the looks at agents. */
 const Place = StoredPeer.pick({
   peer_id: true,
+  machine: true,
   backend: true,
   tmux_socket: true,
   pane_id: true,

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
-import { Backend } from "../peers/contract.ts";
+import { Backend, TmuxSocket } from "../peers/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
 /** A number or a flag in YAML is a text in an environment. */
@@ -48,8 +48,6 @@ export const spawnConfig = contract({
 
 const Pane = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 
-const Socket = z.string().max(4096).regex(/^\/[^\0]+$/, "The absolute path of a tmux socket");
-
 export const Spawned = z.object({
   ok: z.literal(true),
   spawn_id: z.string(),
@@ -71,7 +69,7 @@ export const spawnPeer = contract({
   summary: "Start an agent in a tmux pane, and greet it with a message once it is here",
   who: "operator",
   once: true,
-  query: z.object({ tmux_socket: Socket.optional() }),
+  query: z.object({ tmux_socket: TmuxSocket.optional() }),
   body: z.object({
     path: z.string().min(1).max(4096),
     backend: Backend,

@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import { type Caller, type Route, route } from "kit/route.ts";
+import { refuseUntrusted } from "../trusted_socket.ts";
 import * as contracts from "./contract.ts";
 import type { Launched } from "./needs.ts";
 import * as restartContracts from "./restarts/contract.ts";
@@ -38,6 +39,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoor
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
+      refuseUntrusted(query.tmux_socket);
       const manner = { proven_human: doors.provenHuman(caller, headers) };
       const launched = await spawns.launch(body, query.tmux_socket);
       return await orUndone(() => commit(() => spawns.enter(launched, manner)), launched);

@@ -75,7 +75,7 @@ Deno.test("the Codex above a process is found, and told from the shared server",
 /** Codex's own adapter, save for what it sees, which a test says. */
 function codex(sight: () => Sighting | undefined = () => undefined): Adapter {
   const ground = { clock: new FakeClock(), log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: "/none" });
+  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: "/none", search_path: "" });
   const options = { ...ground, tmuxes, codex_home: "/none", env: {}, hostOf: above };
   const queue: Rung = {
     name: "native",

@@ -34,7 +34,7 @@ const PARCEL: Parcel = {
 
 function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
   const ground = { clock: systemClock, log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir });
+  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir, search_path: "" });
   return codexAdapter({ ...ground, tmuxes, codex_home: dir, env: {}, ...more });
 }
 
@@ -171,6 +171,21 @@ Deno.test("a release that was not proved is given the message by `codex queue`",
   const words = [home.dir, "queue", "--thread", THREAD, `--message=${PARCEL.framed}`];
   assert.equal(said, `${words.join("\n")}\n`);
   assert(home.asked.every(({ method }) => method === "thread/read"));
+});
+
+Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited", async () => {
+  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
+  const seen = join(home.dir, "seen");
+  Deno.writeTextFileSync(join(home.dir, "bin", "codex"), `#!/bin/sh\nexec env > '${seen}'\n`);
+  Deno.env.set("MESH_RELAY_SECRET", "s3cret");
+  try {
+    await rungsOf(home, SHARED, { env }).command.deliver(SHARED, PARCEL);
+  } finally {
+    Deno.env.delete("MESH_RELAY_SECRET");
+  }
+  assert.match(Deno.readTextFileSync(seen), /^HARMLESS=1$/m);
+  assert.doesNotMatch(Deno.readTextFileSync(seen), /s3cret/);
 });
 
 Deno.test("the command is not used where the socket serves, at a dialog, or for a book", async () => {

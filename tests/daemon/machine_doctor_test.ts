@@ -7,6 +7,8 @@ import { runCli } from "../../cli.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { enter, join } from "./cast.ts";
 import { paper } from "./cli_paper.ts";
+import { HostileTmux } from "./hostile_tmux.ts";
+import { SEARCH_PATH, withTmux } from "./terminal.ts";
 
 interface Finding {
   readonly area: string;
@@ -313,6 +315,20 @@ Deno.test("a tmux that does not do what delivery needs, or is too old, is named"
   const { found } = await p.find();
   assert.match(found.get("TMUX_OLD")?.detail ?? "", /2\.9a is older/);
   assert.match(found.get("TMUX_BROKEN")?.detail ?? "", /: no socket$/);
+});
+
+withTmux("doctor names a folder of sockets that others could fill, and asks none", async () => {
+  using p = place();
+  p.env["MESH_DAEMON__PORT"] = freePort();
+  p.env["PATH"] = SEARCH_PATH;
+  const folder = p.env["TMUX_TMPDIR"] = p.path("sockets");
+  const own = pathOf(folder, `tmux-${Deno.uid()}`);
+  Deno.mkdirSync(own, { recursive: true, mode: 0o700 });
+  await using hostile = new HostileTmux(own);
+  Deno.chmodSync(own, 0o777);
+  const { found } = await p.find();
+  assert.deepEqual([hostile.clients, hostile.ran], [0, false]);
+  assert.match(found.get("TMUX_UNTRUSTED")?.detail ?? "", /cannot be trusted/);
 });
 
 Deno.test("what the daemon finds contradictory of a peer is told, where it offers to look", async () => {

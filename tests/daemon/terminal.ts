@@ -9,6 +9,9 @@ import { Tmuxes } from "../../daemon/tmux.ts";
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;
 
+/** Where the tests find tmux. */
+export const SEARCH_PATH = Deno.env.get("PATH") ?? "";
+
 export const silent: Log = {
   debug: () => undefined,
   info: () => undefined,
@@ -17,10 +20,18 @@ export const silent: Log = {
 };
 
 /** A test with a real tmux; where there is none it is skipped, and says so. */
-export function withTmux(name: string, test: (terminal: Terminal) => Promise<void>): void {
-  const missing = tmuxIsMissing();
-  const shown = missing ? `${name} (skipped: tmux is not installed)` : name;
-  Deno.test(shown, { ignore: missing }, async () => {
+export function withTmux(
+  name: string,
+  test: (terminal: Terminal) => Promise<void>,
+  { root = false }: { readonly root?: boolean } = {},
+): void {
+  const lacking = tmuxIsMissing()
+    ? "tmux is not installed"
+    : root && Deno.uid() !== 0
+    ? "only root can make files of another user"
+    : undefined;
+  const shown = lacking === undefined ? name : `${name} (skipped: ${lacking})`;
+  Deno.test(shown, { ignore: lacking !== undefined }, async () => {
     await using terminal = new Terminal();
     await test(terminal);
   });
@@ -54,6 +65,7 @@ export class Terminal implements AsyncDisposable {
     ids: randomIds,
     log: silent,
     state_dir: this.dir,
+    search_path: SEARCH_PATH,
   });
   readonly tmux = this.tmuxes.at(this.socket);
 

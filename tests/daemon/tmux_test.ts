@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/clock.ts";
 import { quote, Tmux } from "../../daemon/tmux.ts";
-import { recorder, silent, type Terminal, until, withTmux } from "./terminal.ts";
+import { recorder, SEARCH_PATH, silent, type Terminal, until, withTmux } from "./terminal.ts";
 
 const AWKWARD = [
   `plain`,
@@ -21,6 +21,13 @@ const AWKWARD = [
   `héllo — 你好 🙂 👩‍👩‍👧 שלום \u202eRTL`,
   `-b --`,
 ];
+
+const GROUND = {
+  clock: systemClock,
+  ids: randomIds,
+  log: silent,
+  search_path: SEARCH_PATH,
+};
 
 async function lines(result: ReturnType<Tmux["run"]>): Promise<readonly string[]> {
   const answer = await result;
@@ -202,7 +209,7 @@ withTmux("when its session ends, the connection moves to another one", async (te
 withTmux("a command without an answer times out, and the next one works", async (terminal) => {
   terminal.start("cat");
   const { dir: state_dir } = terminal;
-  const options = { clock: systemClock, ids: randomIds, log: silent, state_dir };
+  const options = { ...GROUND, state_dir };
   await using tmux = new Tmux(terminal.socket, { ...options, answer_ms_max: 150 });
   const answer = await tmux.run(["wait-for", "never"]);
   assert.partialDeepStrictEqual(answer, { ok: false, reason: "timeout" });
@@ -219,21 +226,18 @@ withTmux("a closed connection refuses, and ends what waits", async (terminal) =>
 });
 
 Deno.test("a machine without tmux answers no_tmux", async () => {
-  const path = Deno.env.get("PATH") ?? "";
-  const options = { clock: systemClock, ids: randomIds, log: silent, state_dir: "/nowhere" };
-  await using tmux = new Tmux("/nowhere/sock", options);
-  Deno.env.set("PATH", "/nowhere");
-  try {
-    const answer = await tmux.run(["display-message", "-p", "x"]);
-    assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_tmux" });
-  } finally {
-    Deno.env.set("PATH", path);
-  }
+  const dir = Deno.makeTempDirSync();
+  using _listener = Deno.listen({ transport: "unix", path: `${dir}/sock` });
+  const options = { ...GROUND, state_dir: dir, search_path: "/nowhere" };
+  await using tmux = new Tmux(`${dir}/sock`, options);
+  const answer = await tmux.run(["display-message", "-p", "x"]);
+  assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_tmux" });
+  Deno.removeSync(dir, { recursive: true });
 });
 
 withTmux("a state directory that cannot be written is a failure, not a crash", async (terminal) => {
   terminal.start("cat");
-  const options = { clock: systemClock, ids: randomIds, log: silent, state_dir: "/nowhere" };
+  const options = { ...GROUND, state_dir: "/nowhere" };
   await using tmux = new Tmux(terminal.socket, options);
   assert.partialDeepStrictEqual(await tmux.load("text"), { ok: false, reason: "no_file" });
 });

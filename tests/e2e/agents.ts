@@ -58,7 +58,7 @@ export function copilotUnpacked(): string {
 
 /** A directory for one test. Not a temporary one: Codex refuses to keep its helpers there. */
 export function makeRunDir(): string {
-  Deno.mkdirSync(cacheDir(), { recursive: true });
+  Deno.mkdirSync(cacheDir(), { recursive: true, mode: 0o700 });
   return Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
 }
 

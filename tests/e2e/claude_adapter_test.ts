@@ -6,7 +6,7 @@ import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { claudeCodeAdapter } from "../../daemon/agents/claude_code/claude_code.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
-import { silent } from "../daemon/terminal.ts";
+import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
 
@@ -35,7 +35,12 @@ function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): Add
 /** An adapter as the daemon has it; its tmux connections end with it. */
 function adapterOf({ config_dir, dir }: Lab) {
   const ground = { clock: systemClock, log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir });
+  const tmuxes = new Tmuxes({
+    ...ground,
+    ids: randomIds,
+    state_dir: dir,
+    search_path: SEARCH_PATH,
+  });
   const adapter = claudeCodeAdapter({ ...ground, tmuxes, config_dirs: [config_dir] });
   return { adapter, [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose]() };
 }

@@ -5,7 +5,7 @@ import { randomIds, systemClock } from "kit/clock.ts";
 import { codexAdapter } from "../../daemon/agents/codex/codex.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
-import { silent } from "../daemon/terminal.ts";
+import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { codexCli } from "./agents.ts";
 import { CodexLab, sessionIds } from "./codex_lab.ts";
 import { withLab } from "./lab.ts";
@@ -118,6 +118,7 @@ test("a session that was left is offline, and is the same peer once it is resume
     ids: randomIds,
     log: silent,
     state_dir: lab.dir,
+    search_path: SEARCH_PATH,
   });
   const options = { clock: systemClock, log: silent, tmuxes, env: lab.env };
   const adapter = codexAdapter({ ...options, codex_home: lab.codex_home });

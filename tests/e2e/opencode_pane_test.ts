@@ -8,7 +8,7 @@ import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
 import { noteParcel } from "../daemon/parcels.ts";
-import { silent } from "../daemon/terminal.ts";
+import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { withLab } from "./lab.ts";
 import { opencodeCli } from "./agents.ts";
 import { OpencodeLab } from "./opencode_lab.ts";
@@ -33,7 +33,12 @@ withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
   await using lab = new OpencodeLab([TOUCHES]);
   await lab.start();
   const ground = { clock: systemClock, log: silent };
-  await using tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: lab.dir });
+  await using tmuxes = new Tmuxes({
+    ...ground,
+    ids: randomIds,
+    state_dir: lab.dir,
+    search_path: SEARCH_PATH,
+  });
   const rung = paneRung({ ...ground, tmuxes, screen: opencodeScreen });
   const peer = addressee(lab);
   const refusal = async () => {

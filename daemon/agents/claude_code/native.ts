@@ -3,6 +3,7 @@
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import { isStopped } from "../../processes.ts";
+import { checkSocket } from "../../trusted_socket.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
 import { peerToken, type Session, sessionFor } from "./registry.ts";
 
@@ -24,7 +25,7 @@ type Refusal =
   | "no_session" // No entry in the session registry: not started up, at the trust dialog, or gone.
   | "session_changed" // The process runs another conversation than the registered one.
   | "no_socket"
-  | "foreign_socket" // It belongs to another user: whoever listens there is not the agent.
+  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
   | "version_unproved"
   | "suspended" // Stopped by Ctrl-Z: it would take the bytes, and not read them.
   | "too_large"
@@ -80,11 +81,12 @@ function openDoor(
   if (session.sessionId !== registered) return "session_changed";
   if (!isProved(session)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
-  const path = session.messagingSocketPath;
-  if (path === undefined) return "no_socket";
-  const file = socketAt(path);
-  if (!file) return "no_socket";
-  if (file.uid !== Deno.uid()) return "foreign_socket";
+  const checked = checkSocket(session.messagingSocketPath ?? "/");
+  if (checked.state === "missing") return "no_socket";
+  if (checked.state === "refused") {
+    return checked.code === "no_socket" ? "no_socket" : "foreign_socket";
+  }
+  const { path } = checked;
   const line = userLine(parcel.framed);
   if (line.length > LINE_CHARS_MAX) return "too_large";
   // Optional on Linux, where any token is taken and none is.
@@ -96,16 +98,6 @@ function openDoor(
 /** No `session_id`: a line with one that is out of date is dropped without a word. */
 function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
-}
-
-function socketAt(path: string): Deno.FileInfo | undefined {
-  try {
-    const file = Deno.lstatSync(path);
-    return file.isSocket ? file : undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
 
 async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel): Promise<Receipt> {

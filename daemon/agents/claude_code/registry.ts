@@ -2,11 +2,15 @@
 
 import { join } from "node:path";
 import * as z from "zod";
+import { tryJson } from "kit/text.ts";
+import { readWhole } from "../../agent_files.ts";
 import { type IsAlive, isAlive, parentOf } from "../../processes.ts";
 import type { Addressee } from "../contract.ts";
 
 /** How far a caller may stand below its session: a server, behind a launcher or two. */
 const GENERATIONS_MAX = 16;
+/** Far more than an entry, or a key, has. */
+const ENTRY_BYTES_MAX = 65_536;
 
 /** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may say more, or less. */
 export const Session = z.object({
@@ -98,14 +102,12 @@ function ticks({ procStart }: Session): string | undefined {
   return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
 }
 
-/** Undefined for a file that is not there, that is half written, or of a shape we do not know. */
+/**
+ * Undefined for a file that is not there, that is half written, or of a shape we do not know; and
+ * for another user's, as it says where messages go.
+ */
 function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
-  try {
-    return shape.safeParse(JSON.parse(Deno.readTextFileSync(path))).data;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return shape.safeParse(tryJson(readWhole(path, ENTRY_BYTES_MAX, { own: true }) ?? "")).data;
 }
 
 function namesIn(dir: string): string[] {

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import * as z from "zod";
+import { readHead } from "../../agent_files.ts";
 import type { Resume } from "../contract.ts";
 
 /** The folder stands in one of the first lines; a line may hold a pasted text. */
@@ -21,7 +22,7 @@ export async function resumeClaude(
   for (const config_dir of config_dirs) {
     const file = await transcriptOf(config_dir, runtime_session_id);
     if (file === undefined) continue;
-    const head = await headOf(file);
+    const head = readHead(file, HEAD_BYTES) ?? "";
     if (head === "") return no("session_file_empty");
     const cwd = folderIn(head);
     // A session is found from its own folder alone.
@@ -52,14 +53,6 @@ function folderIn(head: string): string | undefined {
     }
   }
   return undefined;
-}
-
-async function headOf(file: string): Promise<string> {
-  using opened = await unlessMissing(() => Deno.open(file));
-  if (!opened) return "";
-  const bytes = new Uint8Array(HEAD_BYTES);
-  const read = await opened.read(bytes) ?? 0;
-  return new TextDecoder().decode(bytes.subarray(0, read));
 }
 
 async function isSame(one: string, other: string): Promise<boolean> {

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
 import { tryJson } from "kit/text.ts";
+import { checkSocket } from "../../trusted_socket.ts";
 
 /** A local socket opens at once, or its owner has stopped taking connections. */
 const OPEN_MS_MAX = 2_000;
@@ -14,7 +15,7 @@ const ANSWER_MS_MAX = 5_000;
 /** Why there is nobody to talk to. Not one byte of a message has gone out. */
 export type Absence =
   | "no_server" // No socket: no terminal has started the shared server.
-  | "foreign_socket" // It belongs to another user: whoever listens there is not the agent.
+  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
   | "connection_refused"
   | "connect_timeout"
   | "server_unknown"; // It does not greet as Codex does.
@@ -52,11 +53,13 @@ export class AppServer implements Disposable {
   /** Connects and greets. */
   static async meet(codex_home: string, clock: Clock): Promise<AppServer | Absence> {
     // Its own path is short; that of the link may be longer than the kernel takes (108 bytes).
-    const path = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
-    const file = path === undefined ? undefined : unlessMissing(() => Deno.statSync(path));
-    if (path === undefined || !file?.isSocket) return "no_server";
-    if (file.uid !== Deno.uid()) return "foreign_socket";
-    const line = new Line(path, clock);
+    const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
+    const checked = found === undefined ? undefined : checkSocket(found);
+    if (!checked || checked.state === "missing") return "no_server";
+    if (checked.state === "refused") {
+      return checked.code === "no_socket" ? "no_server" : "foreign_socket";
+    }
+    const line = new Line(checked.path, clock);
     const opened = await line.opened();
     const met = opened === "open" ? await greet(line) : opened;
     if (typeof met !== "string") return met;

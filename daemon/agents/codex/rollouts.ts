@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/text.ts";
+import { readHead } from "../../agent_files.ts";
 import type { Resume } from "../contract.ts";
 import { isThreadId } from "./threads.ts";
 
@@ -57,16 +58,8 @@ function entriesOf(dir: string): Deno.DirEntry[] {
 
 /** Empty for a line that has no end. */
 function firstLine(path: string): string {
-  using file = Deno.openSync(path);
-  const bytes = new Uint8Array(FIRST_LINE_BYTES_MAX);
-  let read = 0;
-  for (let got = file.readSync(bytes); got !== null && got > 0;) {
-    const end = bytes.subarray(read, read + got).indexOf(0x0a);
-    if (end >= 0) return new TextDecoder().decode(bytes.subarray(0, read + end));
-    read += got;
-    got = file.readSync(bytes.subarray(read));
-  }
-  return "";
+  const head = readHead(path, FIRST_LINE_BYTES_MAX) ?? "";
+  return head.slice(0, Math.max(0, head.indexOf("\n")));
 }
 
 function realPath(path: string): string {

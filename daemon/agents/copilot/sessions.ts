@@ -4,13 +4,18 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
-import { type Env, readTailOrNothing, readTextOrNothing } from "../../places.ts";
+import { readTail, readWhole } from "../../agent_files.ts";
+import type { Env } from "../../places.ts";
 import type { Resume, Sighting } from "../contract.ts";
 
 /** What is read of a session's records at each look: more than a turn's last few of them. */
 const TAIL_BYTES = 65_536;
 /** More than a last answer takes. */
 const ANSWER_BYTES = 1_048_576;
+/** Longer records are not gone through to take a session up again. */
+const RECORDS_BYTES_MAX = 268_435_456;
+/** It holds little more than a pid. */
+const LOCK_BYTES_MAX = 65_536;
 /** How long the records of a turn that has ended may be late, and how often they are looked at. */
 const LATE_MS_MAX = 1_000;
 const LOOK_EVERY_MS = 20;
@@ -68,13 +73,15 @@ export class Records {
   doingOf(id: string, pid: number): Doing | undefined {
     if (!SESSION_ID.test(id)) return undefined;
     const folder = folderOf(this.#config_dir, id);
-    if (readTextOrNothing(join(folder, `inuse.${pid}.lock`)) === undefined) return undefined;
+    if (readWhole(join(folder, `inuse.${pid}.lock`), LOCK_BYTES_MAX) === undefined) {
+      return undefined;
+    }
     const path = join(folder, "events.jsonl");
     const stamp = stampOf(path);
     if (stamp === undefined) return undefined;
     const known = this.#read.get(id);
     if (known?.stamp === stamp) return known.doing;
-    const doing = doingIn(notedIn(readTailOrNothing(path, TAIL_BYTES) ?? ""));
+    const doing = doingIn(notedIn(readTail(path, TAIL_BYTES) ?? ""));
     if (this.#read.size >= SESSIONS_MAX) this.#read.clear();
     this.#read.set(id, { stamp, doing });
     return doing;
@@ -128,7 +135,7 @@ export async function lastMessageOf(
   const path = join(folderOf(config_dir, id), "events.jsonl");
   const late_at = clock.now() + LATE_MS_MAX;
   for (;;) {
-    const records = notedIn(readTailOrNothing(path, ANSWER_BYTES) ?? "");
+    const records = notedIn(readTail(path, ANSWER_BYTES) ?? "");
     const end = records.findLastIndex(({ data: { hookType, input } }) =>
       hookType === STOPPED && input?.timestamp === stopped_at
     );
@@ -156,7 +163,7 @@ export function resumeOf(
   const refuse = (reason: string): Resume => ({ ok: false, reason });
   if (!SESSION_ID.test(id)) return refuse("The session's id is none of Copilot CLI's");
   const folder = folderOf(config_dir, id);
-  const records = notedIn(readTextOrNothing(join(folder, "events.jsonl")) ?? "");
+  const records = notedIn(readWhole(join(folder, "events.jsonl"), RECORDS_BYTES_MAX) ?? "");
   const isOwn = records.some(({ type, data }) => type === "session.start" && data.sessionId === id);
   if (!isOwn) return refuse(`No session ${id} in ${join(config_dir, "session-state")}`);
   if (!records.some(({ type }) => type === "user.message")) {

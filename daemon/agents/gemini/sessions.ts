@@ -3,11 +3,16 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/text.ts";
-import { type Env, readTextOrNothing } from "../../places.ts";
+import { readWhole } from "../../agent_files.ts";
+import type { Env } from "../../places.ts";
 import type { Resume } from "../contract.ts";
 
 /** What stands in front of a session's first words: not something that was said. */
 const IGNORED = /^\s*($|[/?]|<session_context>|<hook_context>)/;
+
+/** Longer records are not read. */
+const RECORDS_BYTES_MAX = 67_108_864;
+const PROJECTS_BYTES_MAX = 4_194_304;
 
 const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
 
@@ -33,7 +38,7 @@ export function resumeOf(
   const chats = chatsOf(config_dir, path);
   if (chats === undefined) return refuse(`Gemini CLI knows no project at ${path}`);
   for (const file of filesOf(chats, id)) {
-    const lines = linesOf(readTextOrNothing(file) ?? "");
+    const lines = linesOf(readWhole(file, RECORDS_BYTES_MAX) ?? "");
     const head = Head.safeParse(lines[0]).data;
     if (head?.sessionId !== id || head.kind === "subagent") continue;
     return lines.some(isSaid)
@@ -51,7 +56,7 @@ export function lastSaidOf(
   const chats = SESSION_ID.test(id) ? chatsOf(config_dir, path) : undefined;
   if (chats === undefined) return undefined;
   for (const file of filesOf(chats, id).toReversed()) {
-    const lines = linesOf(readTextOrNothing(file) ?? "");
+    const lines = linesOf(readWhole(file, RECORDS_BYTES_MAX) ?? "");
     if (Head.safeParse(lines[0]).data?.sessionId !== id) continue;
     const said = lines.flatMap((line) => Said.safeParse(line).data ?? []);
     const last = said.findLast(({ type, content }) => type === "gemini" && textOf(content) !== "");
@@ -69,7 +74,7 @@ function filesOf(chats: string, id: string): string[] {
 }
 
 function chatsOf(config_dir: string, path: string): string | undefined {
-  const text = readTextOrNothing(join(config_dir, "projects.json")) ?? "";
+  const text = readWhole(join(config_dir, "projects.json"), PROJECTS_BYTES_MAX) ?? "";
   const slug = Projects.safeParse(tryJson(text)).data?.projects[path];
   if (slug === undefined || !/^[\w.-]+$/.test(slug) || /^\.+$/.test(slug)) return undefined;
   return join(config_dir, "tmp", slug, "chats");

@@ -5,7 +5,7 @@ import { IdempotencyKey, line, Name } from "kit/contract.ts";
 import type { ProblemBody } from "kit/problem.ts";
 import type { toWire } from "../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
-import { GivenMetadata, Role, TurnState } from "../../peers/contract.ts";
+import { GivenMetadata, Role, TmuxSocket, TurnState } from "../../peers/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
@@ -37,7 +37,7 @@ export const Connect = z.preprocess(
     /** The agent's own session: with it a plugin says which conversation it serves. */
     runtime_session_id: line(255, 1).optional(),
     pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
-    tmux_socket: line(4096, 1).optional(),
+    tmux_socket: TmuxSocket.optional(),
     auth_token: z.string().optional(),
     /** Capabilities that we do not know are a newer client's, and are ignored. */
     capabilities: z.array(z.string()).default([]),

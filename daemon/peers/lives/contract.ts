@@ -2,13 +2,12 @@
 
 import * as z from "zod";
 import { contract, Instant, Name } from "kit/contract.ts";
-import { Backend, Peer, Role } from "../contract.ts";
+import { Backend, Peer, Role, TmuxSocket } from "../contract.ts";
 
 const byId = z.object({ id: z.string() });
 const circle = z.object({ circle: Name.optional() });
 const pane_id = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 const path = z.string().min(1).max(4096);
-const tmux_socket = z.string().min(1).max(4096);
 const maybe = z.string().nullable();
 
 export const validateIdentity = contract({
@@ -82,10 +81,10 @@ export const linkPane = contract({
   summary: "Register the agent in a pane, if messages reach it; else nothing is left behind",
   who: "operator",
   params: z.object({ pane_id: z.string() }),
-  query: z.object({ tmux_socket: tmux_socket.optional() }),
+  query: z.object({ tmux_socket: TmuxSocket.optional() }),
   body: z.object({
     backend: Backend,
-    tmux_socket: tmux_socket.optional(),
+    tmux_socket: TmuxSocket.optional(),
     name: Name.optional(),
     circle: Name.optional(),
   }),

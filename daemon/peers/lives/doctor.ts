@@ -70,7 +70,9 @@ export class Doctor {
     const pane = here && asked.pane_id !== null && asked.status !== "retired"
       ? await sights.at(asked.tmux_socket, asked.pane_id)
       : null;
-    const probes = asked.status === "retired" ? [] : await this.#needs.probe(placeOf(asked));
+    const probes = asked.status === "retired" || !here
+      ? []
+      : await this.#needs.probe(placeOf(asked));
     const stored = this.#mustGet(peer_id); // From here on all is of one moment.
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
     const twin = rows.bySession(db, session ?? "").find((other) =>

@@ -55,7 +55,8 @@ export class Identities {
     const { peer_id, runtime_session_id } = claims;
     if (runtime_session_id === null) throw new Problem("no_runtime_session", { peer_id });
     const before = rows.get(this.#ground.db, peer_id);
-    const pane = before?.pane_id && before.agent_pid === null
+    const here = before?.machine === null || before?.machine === this.#needs.machine;
+    const pane = here && before?.pane_id && before.agent_pid === null
       ? await this.#needs.sights.at(before.tmux_socket, before.pane_id)
       : undefined;
     const peer = rows.get(this.#ground.db, peer_id);

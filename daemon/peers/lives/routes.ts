@@ -2,6 +2,7 @@
 
 import { OK } from "kit/contract.ts";
 import { type Route, route } from "kit/route.ts";
+import { refuseUntrusted } from "../../trusted_socket.ts";
 import type { Directory } from "../directory.ts";
 import type { Peers } from "../peers.ts";
 import * as contracts from "./contract.ts";
@@ -33,7 +34,9 @@ export function lifeRoutes(lives: Lives): Route[] {
     route(contracts.renewIdentity, ({ body }) => identities.renew(body)),
     route(contracts.listOrphans, async () => ({ panes: await linking.orphans() })),
     route(contracts.linkPane, ({ params, query, body }) => {
-      return linking.linkPane(params.pane_id, { ...query, ...body });
+      const link = { ...query, ...body };
+      refuseUntrusted(link.tmux_socket);
+      return linking.linkPane(params.pane_id, link);
     }),
     route(contracts.linkPeer, ({ params, query }) => linking.linkPeer(idOf(params, query))),
     route(contracts.rehookPeer, ({ params, query, body }) => {

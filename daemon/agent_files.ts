@@ -1,0 +1,71 @@
+/** Reads what agents write: regular files alone, up to a size, and never waiting for one. */
+
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+
+/**
+ * A pipe or a device in a file's place would stop the whole daemon: it is opened without waiting,
+ * and not read. A link in a file's place is not followed; links among its folders are.
+ */
+const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+
+/** What is in a file's place is none, or none that we may read. */
+const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
+
+/** Undefined where no file of at most this size is, or where it is another user's and `own`. */
+export function readWhole(
+  path: string,
+  bytes_max: number,
+  { own = false }: { own?: boolean } = {},
+): string | undefined {
+  return read(path, ({ size, uid }) => {
+    return size > bytes_max || (own && uid !== Deno.uid()) ? undefined : { from: 0, size };
+  });
+}
+
+/** The beginning of a file, which may end inside of a line. */
+export function readHead(path: string, bytes_max: number): string | undefined {
+  return read(path, ({ size }) => ({ from: 0, size: Math.min(size, bytes_max) }));
+}
+
+/** The end of a file, which may begin inside of a line. */
+export function readTail(path: string, bytes_max: number): string | undefined {
+  return read(path, ({ size }) => {
+    const from = Math.max(0, size - bytes_max);
+    return { from, size: size - from };
+  });
+}
+
+interface Stat {
+  readonly size: number;
+  readonly uid: number;
+}
+
+function read(
+  path: string,
+  choose: (file: Stat) => { from: number; size: number } | undefined,
+): string | undefined {
+  const file = open(path);
+  if (file === undefined) return undefined;
+  try {
+    const stat = fstatSync(file);
+    const part = stat.isFile() ? choose(stat) : undefined;
+    if (!part) return undefined;
+    const bytes = new Uint8Array(part.size);
+    let length = 0;
+    for (let got = 1; got > 0 && length < part.size; length += got) {
+      got = readSync(file, bytes, length, part.size - length, part.from + length);
+    }
+    return new TextDecoder().decode(bytes.subarray(0, length));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function open(path: string): number | undefined {
+  try {
+    return openSync(path, FLAGS);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && ABSENT.has(error.code)) return undefined;
+    throw error;
+  }
+}
