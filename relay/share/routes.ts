@@ -8,7 +8,7 @@ import { tryJson } from "kit/text.ts";
 import { leave as leaveUnread } from "kit/tunnel/stream.ts";
 import type { Address } from "../address.ts";
 import { ANSWER_MS_MAX, Daemon, Refused } from "../daemon.ts";
-import { seeOther } from "../page.ts";
+import { SANDBOX, seeOther } from "../page.ts";
 import { bearerNamespace } from "../secrets.ts";
 import { isUnreachable, type Machines } from "../tunnel/contract.ts";
 import * as contracts from "./contract.ts";
@@ -134,6 +134,7 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
     return new Response(endedBy(over, body, leave), {
       headers: {
         "content-type": "text/event-stream",
+        "content-security-policy": SANDBOX,
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         "referrer-policy": "same-origin",
@@ -203,7 +204,7 @@ function tellRefusals(route: Route): Route {
         const { code: error, detail, status } = fault;
         return Response.json({ error, detail }, {
           status,
-          headers: { "cache-control": "no-store" },
+          headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
         });
       }
     },

@@ -90,7 +90,16 @@ const through = {
   path: "/m/:daemon_id/*",
   who: "operator",
   returns: z.unknown(),
-  fails: [...UNREACHABLE, "not_signed_in", "foreign_page", "body_too_large"],
+  fails: [
+    ...UNREACHABLE,
+    "not_signed_in",
+    "foreign_page",
+    "not_found",
+    "not_for_embedding",
+    "wrong_form_token",
+    "body_too_large",
+    "bad_daemon_answer",
+  ],
 } as const;
 
 export const getThrough = contract({
