@@ -26,6 +26,7 @@ export interface ShareNeeds {
   readonly sessions: {
     namespaceOf(request: Request): string | undefined;
     refuseForged(request: Request): void;
+    refuseOtherSession(request: Request): void;
   };
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
   readonly pace: { pass(share_id: string): number | undefined };
@@ -154,7 +155,8 @@ function ownerOf({ sessions }: ShareNeeds, request: Request): string {
     ? undefined
     : sessions.namespaceOf(request);
   if (signed_in === undefined) throw new Problem("no_relay_secret", {});
-  if (request.method !== "GET") sessions.refuseForged(request);
+  if (request.method === "GET") sessions.refuseOtherSession(request);
+  else sessions.refuseForged(request);
   return signed_in;
 }
 

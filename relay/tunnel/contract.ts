@@ -63,6 +63,8 @@ export function isUnreachable(fault: unknown): fault is Unreachable {
 export interface Sessions {
   /** The namespace that this request's cookie signed in to; undefined without one. */
   namespaceOf(request: Request): string | undefined;
+  /** Refuses a request whose `x-mesh-form-token` is not of the session that it comes with. */
+  refuseOtherSession(request: Request): void;
 }
 
 export const listDaemons = contract({
@@ -72,7 +74,7 @@ export const listDaemons = contract({
   summary: "The machines that are connected under this secret",
   who: "operator",
   returns: z.object({ daemons: z.array(Machine) }),
-  fails: ["no_relay_secret"],
+  fails: ["no_relay_secret", "wrong_form_token"],
 });
 
 export const dialRelay = contract({

@@ -48,8 +48,10 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
   return [
     rawRoute(contracts.dialRelay, (request, { remote }) => dial(needs, request, remote)),
     rawRoute(contracts.listDaemons, (request) => {
-      const namespace = bearerOf(request) ?? sessions.namespaceOf(request);
+      const bearer = bearerOf(request);
+      const namespace = bearer ?? sessions.namespaceOf(request);
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
+      if (bearer === undefined) sessions.refuseOtherSession(request);
       const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
       return Response.json({ daemons }, { headers: HEADERS });
     }),

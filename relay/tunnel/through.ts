@@ -37,6 +37,7 @@ export async function throughTo(
   refuseEmbedding(request);
   const namespace = sessions.namespaceOf(request);
   if (namespace === undefined) throw new Problem("not_signed_in", {});
+  sessions.refuseOtherSession(request);
   if (Number(request.headers.get("content-length") ?? 0) > REQUEST_BYTES_MAX) {
     throw new Problem("body_too_large", { bytes_max: REQUEST_BYTES_MAX });
   }
