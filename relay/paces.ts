@@ -40,6 +40,12 @@ const GUESTS: Rates = {
   all: { burst: 600, per_minute: 600 },
 };
 
+/** Looking at shares: each look asks a machine once or twice, and whoever has the link may look. */
+const VISITS: Rates = {
+  each: { burst: 60, per_minute: 60 },
+  all: { burst: 6000, per_minute: 6000 },
+};
+
 type Remote = Deno.NetAddr | undefined;
 
 export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
@@ -63,6 +69,7 @@ export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
         consents.pass(form_token ?? bucketOf(remote?.hostname, headers, proxy)),
     },
     exchanges: new Turnstile(clock, EXCHANGES),
+    visits: byAddress(VISITS),
     guests: new Turnstile(clock, GUESTS),
   };
 }

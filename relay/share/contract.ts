@@ -70,7 +70,13 @@ export const streamShare = contract({
   summary: "The events that name the peer; never one of the inbox",
   media: "text/event-stream",
   returns: z.unknown(),
-  fails: [...UNREACHABLE, "unknown_share", "too_many_viewers", "bad_daemon_answer"],
+  fails: [
+    ...UNREACHABLE,
+    "unknown_share",
+    "too_many_requests",
+    "too_many_viewers",
+    "bad_daemon_answer",
+  ],
 });
 
 export const askShared = contract({

@@ -14,7 +14,7 @@ import { isUnreachable, type Machines } from "../tunnel/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Held, Shares } from "./shares.ts";
 import { endedBy, only } from "./stream.ts";
-import { overPage, type View, viewerPage } from "./viewer.ts";
+import { overPage, tooOftenPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 
@@ -30,6 +30,10 @@ export interface ShareNeeds {
   };
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
   readonly pace: { pass(share_id: string): number | undefined };
+  /** How often one address may look at shares. */
+  readonly visits: {
+    take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+  };
 }
 
 export function shareRoutes(needs: ShareNeeds): Route[] {
@@ -60,7 +64,9 @@ export function shareRoutes(needs: ShareNeeds): Route[] {
 function guestRoutes(needs: ShareNeeds): Route[] {
   const { shares } = needs;
   return [
-    rawRoute(contracts.viewShare, async (request, _, { id = "" }) => {
+    rawRoute(contracts.viewShare, async (request, { remote }, { id = "" }) => {
+      const seconds = needs.visits.take(request, remote);
+      if (seconds !== undefined) return tooOftenPage(seconds);
       try {
         return viewerPage(await look(needs, shares.mustGet(id), request));
       } catch (fault) {
@@ -68,7 +74,13 @@ function guestRoutes(needs: ShareNeeds): Route[] {
         throw fault;
       }
     }),
-    rawRoute(contracts.streamShare, (request, _, { id = "" }) => stream(needs, id, request)),
+    rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
+      const retry_after_seconds = needs.visits.take(request, remote);
+      if (retry_after_seconds !== undefined) {
+        throw new Problem("too_many_requests", { retry_after_seconds });
+      }
+      return stream(needs, id, request);
+    }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
       needs.address.refuseForeign(request);
       const share = shares.mustGet(id);
