@@ -11,6 +11,7 @@ import { Address } from "./address.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "./keys/sessions.ts";
 import type { Proxy } from "./net/bucket.ts";
+import { isLocal } from "./net/local.ts";
 import { type OAuth, openOAuth } from "./oauth/oauth.ts";
 import { openPaces } from "./paces.ts";
 import { Rooms } from "./rooms.ts";
@@ -140,6 +141,7 @@ function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
       sessions,
       bearerOf: bearerNamespace,
       isFromOurPage: (request) => address.isFromOurPage(request),
+      isLocal: ({ headers }, remote) => !remote || isLocal(remote.hostname, headers),
       dials,
       accept: outside.accept,
       signal: relay.ending,

@@ -136,9 +136,10 @@ export const getRelayMetrics = contract({
   id: "relay.metrics",
   method: "GET",
   path: "/metrics",
-  summary: "Numbers for Prometheus: counts, and nobody's name",
+  summary: "Numbers for Prometheus, for programs on the relay's own machine",
   who: "anyone",
   token: "open",
   returns: z.string(),
   media: "text/plain",
+  fails: ["not_found"],
 });

@@ -19,6 +19,8 @@ export interface TunnelNeeds {
   bearerOf(request: Request): string | undefined;
   /** Whether a browser vouches that one of our own pages sends this. */
   isFromOurPage(request: Request): boolean;
+  /** Whether a program on this machine sends this, and no proxy does. */
+  isLocal(request: Request, remote: Remote): boolean;
   /** How often one address may dial. */
   readonly dials: { readonly with_secret: Pace; readonly without: Pace };
   /** Turns a request into a line. */
@@ -44,7 +46,7 @@ const THROUGH: readonly Contract[] = [
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 export function tunnelRoutes(needs: TunnelNeeds): Route[] {
-  const { machines, meters, sessions, bearerOf } = needs;
+  const { machines, meters, sessions, bearerOf, isLocal } = needs;
   return [
     rawRoute(contracts.dialRelay, (request, { remote }) => dial(needs, request, remote)),
     rawRoute(contracts.listDaemons, (request) => {
@@ -61,7 +63,11 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
         (request, _caller, { daemon_id = "" }) => throughTo(needs, request, daemon_id),
       )
     ),
-    rawRoute(contracts.getRelayMetrics, async () => {
+    rawRoute(contracts.getRelayMetrics, async (request, { remote }) => {
+      // How many come and go is the operator's business, and no proxy has to be told to hide it.
+      if (!isLocal(request, remote)) {
+        throw new Problem("not_found", { method: request.method, path: "/metrics" });
+      }
       const headers = { ...HEADERS, "content-type": "text/plain; version=0.0.4" };
       return new Response(await meters.render(), { headers });
     }),

@@ -35,5 +35,6 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.no-pages",       "relay", "A daemon's markup never runs on the relay's origin: answers are sandboxed, not stored, and are JSON, an event stream or a download"],
   ["c9.tunnel.admin",          "relay", "Spawn, kill, restart and link go through only with relay.allow_admin"],
   ["c9.tunnel.authority",      "relay", "The tunnel is the authority of what comes through: no exemption from the token is used"],
+  ["c9.metrics.local",         "relay", "The relay's numbers are read from its own machine, and not through a proxy"],
   ["c9.image",                 "relay", "The relay's image runs without root, with a health check and a volume for its data"],
 ];
