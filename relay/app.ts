@@ -64,12 +64,12 @@ export class Relay implements AsyncDisposable {
     });
     const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({ clock, ids, address, hasMachine });
-    const { registrations, consents, exchanges, dials, ...paces } = openPaces(outside);
+    const { registrations, consents, exchanges, dials, addressOf, ...paces } = openPaces(outside);
     const needs = { clock, ids, log, address, sessions, machines };
     this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
     const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
     this.rooms = new Rooms({ ...needs, paces, oauth });
-    this.fetch = serve(routesOf(this, dials), {
+    this.fetch = serve(routesOf(this, { dials, addressOf }), {
       admit: (request) => {
         if (this.ending.aborted) throw new Problem("shutting_down", {});
         const is_off = !named && OAUTH.test(new URL(request.url).pathname);
@@ -131,7 +131,7 @@ export class Relay implements AsyncDisposable {
 }
 
 /** Every room's routes, in one list. */
-function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
+function routesOf(relay: Relay, dialling: Pick<TunnelNeeds, "dials" | "addressOf">): Route[] {
   const { machines, meters, address, outside, sessions } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
@@ -142,7 +142,7 @@ function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
       bearerOf: bearerNamespace,
       isFromOurPage: (request) => address.isFromOurPage(request),
       isLocal: ({ headers }, remote) => !remote || isLocal(remote.hostname, headers),
-      dials,
+      ...dialling,
       accept: outside.accept,
       signal: relay.ending,
     }),

@@ -24,6 +24,7 @@ export interface RoomNeeds {
   readonly paces: KeyNeeds["paces"] & {
     readonly guests: ShareNeeds["pace"];
     readonly visits: ShareNeeds["visits"];
+    readonly sharing: ShareNeeds["sharing"];
   };
 }
 
@@ -41,7 +42,7 @@ export class Rooms implements AsyncDisposable {
       ...keyRoutes({ ids, address, sessions, machines, paces, has_apps: oauth !== undefined }),
       ...shareRoutes({
         ...{ address, machines, shares, sessions },
-        ...{ pace: paces.guests, visits: paces.visits },
+        ...{ pace: paces.guests, visits: paces.visits, sharing: paces.sharing },
       }),
       ...(oauth ? mcpRoutes({ address, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];

@@ -24,7 +24,14 @@ export const createShare = contract({
     ttl_seconds,
   }),
   returns: Share,
-  fails: [...OWNER, ...UNREACHABLE, "unknown_peer", "bad_daemon_answer", "too_many_shares"],
+  fails: [
+    ...OWNER,
+    ...UNREACHABLE,
+    "unknown_peer",
+    "bad_daemon_answer",
+    "too_many_requests",
+    "too_many_shares",
+  ],
 });
 export type CreateShare = z.output<typeof createShare.body>;
 

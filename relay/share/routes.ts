@@ -18,6 +18,11 @@ import { overPage, tooOftenPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 
+interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+}
+
 export interface ShareNeeds {
   readonly address: Address;
   readonly machines: Machines;
@@ -30,17 +35,17 @@ export interface ShareNeeds {
   };
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
   readonly pace: { pass(share_id: string): number | undefined };
-  /** How often one address may look at shares. */
-  readonly visits: {
-    take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
-  };
+  /** How often one address may look at shares, and make them. */
+  readonly visits: Pace;
+  readonly sharing: Pace;
 }
 
 export function shareRoutes(needs: ShareNeeds): Route[] {
   const { shares } = needs;
   return [
-    rawRoute(contracts.createShare, async (request) => {
+    rawRoute(contracts.createShare, async (request, { remote }) => {
       const namespace = ownerOf(needs, request);
+      refuseHasty(needs.sharing, request, remote);
       const given = await bodyOf(contracts.createShare.body, request);
       const { daemon_id, peer_id } = given;
       const daemon = daemonOf(needs, { namespace, daemon_id, asker: "relay" }, request);
@@ -75,10 +80,7 @@ function guestRoutes(needs: ShareNeeds): Route[] {
       }
     }),
     rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
-      const retry_after_seconds = needs.visits.take(request, remote);
-      if (retry_after_seconds !== undefined) {
-        throw new Problem("too_many_requests", { retry_after_seconds });
-      }
+      refuseHasty(needs.visits, request, remote);
       return stream(needs, id, request);
     }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
@@ -97,6 +99,12 @@ function guestRoutes(needs: ShareNeeds): Route[] {
       return json(contracts.askShared, { request_id: correlation_id, status: "pending" });
     }),
   ];
+}
+
+function refuseHasty(pace: Pace, request: Request, remote: Deno.NetAddr | undefined): void {
+  const retry_after_seconds = pace.take(request, remote);
+  if (retry_after_seconds === undefined) return;
+  throw new Problem("too_many_requests", { retry_after_seconds });
 }
 
 /** The peer as it is now, and what became of a question; a machine that is away hides neither. */

@@ -25,6 +25,8 @@ import type { Machine, MachineRequest } from "./contract.ts";
 export interface Dialled {
   readonly namespace: string;
   readonly daemon_id: string;
+  /** From where, as the rate limits count it. */
+  readonly address?: string;
 }
 
 export interface LinkNeeds {

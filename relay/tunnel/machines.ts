@@ -11,6 +11,8 @@ import { type Dialled, Link, type LinkNeeds } from "./link.ts";
 
 /** Daemons that one relay holds, those included that have not said hello. */
 export const DAEMONS_MAX = 10_000;
+/** Daemons of one address, whatever their secrets: anybody may make up as many as they like. */
+export const DAEMONS_OF_ADDRESS_MAX = 2500;
 /** Daemons of one secret. */
 export const DAEMONS_OF_ONE_MAX = 100;
 /**
@@ -42,6 +44,8 @@ export class Registry implements Machines {
   readonly #links = new Map<string, Map<string, Link>>();
   /** All that hold a socket, greeted or not. */
   readonly #lines = new Set<Link>();
+  /** How many lines each address holds. */
+  readonly #at_address = new Map<string, number>();
   /** Those that are gone, and whose answers are still being read. */
   readonly #fading = new Set<Link>();
   readonly #left = new Set<string>();
@@ -66,11 +70,14 @@ export class Registry implements Machines {
   }
 
   /** Refuses a daemon for which there is no room; one that takes its own place needs none. */
-  makeRoom({ namespace, daemon_id }: Dialled): void {
+  makeRoom({ namespace, daemon_id, address = "" }: Dialled): void {
     const of = this.#links.get(namespace);
     if (of?.has(daemon_id)) return;
     if (this.#lines.size >= DAEMONS_MAX) {
       throw new Problem("too_many_daemons", { daemons: DAEMONS_MAX });
+    }
+    if ((this.#at_address.get(address) ?? 0) >= DAEMONS_OF_ADDRESS_MAX) {
+      throw new Problem("too_many_daemons", { daemons: DAEMONS_OF_ADDRESS_MAX });
     }
     if (of && of.size >= DAEMONS_OF_ONE_MAX) {
       throw new Problem("too_many_daemons", { daemons: DAEMONS_OF_ONE_MAX });
@@ -91,7 +98,15 @@ export class Registry implements Machines {
     const { response, line } = accept(link);
     link.stand(line);
     this.#lines.add(link);
+    this.#count(dialled, 1);
     return response;
+  }
+
+  #count({ address }: Dialled, change: 1 | -1): void {
+    if (address === undefined) return;
+    const count = (this.#at_address.get(address) ?? 0) + change;
+    if (count > 0) this.#at_address.set(address, count);
+    else this.#at_address.delete(address);
   }
 
   list(namespace: string): Machine[] {
@@ -164,7 +179,7 @@ export class Registry implements Machines {
   }
 
   #goodbye(link: Link, why: string): void {
-    this.#lines.delete(link);
+    if (this.#lines.delete(link)) this.#count(link.dialled, -1);
     if (link.held_bytes > 0) this.#fading.add(link);
     const { namespace, daemon_id } = link.dialled;
     const of = this.#links.get(namespace);

@@ -23,6 +23,8 @@ export interface TunnelNeeds {
   isLocal(request: Request, remote: Remote): boolean;
   /** How often one address may dial. */
   readonly dials: { readonly with_secret: Pace; readonly without: Pace };
+  /** The address of a visitor, as the rate limits count it. */
+  addressOf(request: Request, remote: Remote): string;
   /** Turns a request into a line. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
@@ -76,7 +78,7 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
 
 /** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
 function dial(
-  { machines, bearerOf, dials, accept }: TunnelNeeds,
+  { machines, bearerOf, dials, addressOf, accept }: TunnelNeeds,
   request: Request,
   remote: Remote,
 ): Response {
@@ -99,7 +101,8 @@ function dial(
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new Problem("upgrade_required", {});
   }
-  const dialled = { namespace, daemon_id: daemon_id.data };
+  const address = addressOf(request, remote);
+  const dialled = { namespace, daemon_id: daemon_id.data, address };
   machines.makeRoom(dialled);
   return machines.dialled(dialled, (ears) => accept(request, ears));
 }

@@ -118,6 +118,7 @@ export function house(
     login: new TestPace(),
     guests: new TestPace(),
     visits: new TestPace(),
+    sharing: new TestPace(),
   };
   const check = (token: string) => tokens.get(token);
   const oauth = issuer === null ? undefined : { issuer, tokens: { check } };
