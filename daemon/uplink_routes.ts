@@ -54,10 +54,8 @@ const PASSAGES: readonly (readonly [method: Contract["method"], path: string, Pa
   ["GET",    "/jobs/:id",                "open" ],
   ["GET",    "/jobs/:id/status",         "open" ],
   ["GET",    "/jobs/:id/result",         "open" ],
-  ["PATCH",  "/jobs/:id",                "open" ],
   ["POST",   "/jobs/:id/cancel",         "open" ],
   ["POST",   "/jobs/:id/pause",          "open" ],
-  ["POST",   "/jobs/:id/resume",         "open" ],
   ["GET",    "/schedules",               "open" ],
   ["POST",   "/schedules",               "open" ],
   ["GET",    "/schedules/:id",           "open" ],
@@ -68,8 +66,10 @@ const PASSAGES: readonly (readonly [method: Contract["method"], path: string, Pa
   ["DELETE", "/shares/:id",              "open" ],
   ["GET",    "/spawn/config",            "open" ],
   ["POST",   "/spawn",                   "admin"],
-  // A job may start an agent.
+  // A job may start an agent; so may a template that goes on, and a report of "completed" runs checks.
   ["POST",   "/jobs",                    "admin"],
+  ["PATCH",  "/jobs/:id",                "admin"],
+  ["POST",   "/jobs/:id/resume",         "admin"],
   ["POST",   "/jobs/:id/run",            "admin"],
   ["POST",   "/jobs/:id/retry",          "admin"],
   ["POST",   "/peers/:id/kill",          "admin"],

@@ -124,6 +124,7 @@ export const PROBLEMS = {
   relay_admin_off:      refusal(403, "{method} {path} goes through a relay only if its daemon says so", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
   no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
   foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
+  not_for_embedding:    refusal(403, `A machine's answer cannot be used as "{used_as}"`, "read it with fetch, or open it as a download", { used_as: z.string() }),
   not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
   too_many_daemons:     refusal(503, "The relay holds {daemons} daemons, and takes no more", "try again later", { daemons: z.number() }),
   unknown_machine:      refusal(404, "No machine {daemon_id} was seen under this secret", "list them with GET /api/v1/daemons; it is named by its exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),

@@ -11,6 +11,7 @@ import { Address } from "./address.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "./keys/sessions.ts";
 import type { Proxy } from "./net/bucket.ts";
+import { isLocal } from "./net/local.ts";
 import { type OAuth, openOAuth } from "./oauth/oauth.ts";
 import { openPaces } from "./paces.ts";
 import { Rooms } from "./rooms.ts";
@@ -63,12 +64,12 @@ export class Relay implements AsyncDisposable {
     });
     const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({ clock, ids, address, hasMachine });
-    const { registrations, consents, exchanges, dials, ...paces } = openPaces(outside);
+    const { registrations, consents, exchanges, dials, addressOf, ...paces } = openPaces(outside);
     const needs = { clock, ids, log, address, sessions, machines };
     this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
     const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
     this.rooms = new Rooms({ ...needs, paces, oauth });
-    this.fetch = serve(routesOf(this, dials), {
+    this.fetch = serve(routesOf(this, { dials, addressOf }), {
       admit: (request) => {
         if (this.ending.aborted) throw new Problem("shutting_down", {});
         const is_off = !named && OAUTH.test(new URL(request.url).pathname);
@@ -132,7 +133,7 @@ export class Relay implements AsyncDisposable {
 }
 
 /** Every room's routes, in one list. */
-function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
+function routesOf(relay: Relay, dialling: Pick<TunnelNeeds, "dials" | "addressOf">): Route[] {
   const { machines, meters, address, outside, sessions } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
@@ -142,7 +143,8 @@ function routesOf(relay: Relay, dials: TunnelNeeds["dials"]): Route[] {
       sessions,
       bearerOf: bearerNamespace,
       isFromOurPage: (request) => address.isFromOurPage(request),
-      dials,
+      isLocal: ({ headers }, remote) => !remote || isLocal(remote.hostname, headers),
+      ...dialling,
       accept: outside.accept,
       signal: relay.ending,
     }),

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { addressOf } from "./net/address.ts";
 import type { Proxy } from "./net/bucket.ts";
+import { trustedProxiesOf } from "./net/trusted.ts";
 
 const HOST = "the name or the address that it listens on, such as 127.0.0.1 or ::1";
 const PORT = "a port (0 picks one), 0 to 65535";
@@ -11,6 +12,8 @@ const port = z.string().regex(/^\d+$/, PORT).transform(Number).pipe(z.number().m
 const ISSUER = "an https origin without a path, such as https://relay.example.com, or http to " +
   "localhost, 127.0.0.1 or [::1]";
 const FORWARDING_IP = "the address of the load balancer's forwarding rule";
+const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172.30.83.0/24, " +
+  "of at least /8 for IPv4 and /32 for IPv6";
 const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
 /** What is set and empty is not set. */
 const maybe = z.string().transform((text) => text.trim() || undefined).optional();
@@ -24,11 +27,18 @@ const Settings = z.object({
     return issuer;
   }),
   RELAY_OAUTH_DB: maybe,
-  RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb"], "direct or cloudlb").default("direct"),
+  RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb", "trusted"], "direct, cloudlb or trusted")
+    .default("direct"),
   RELAY_OAUTH_LB_FORWARDING_IP: maybe.transform((text, context) => {
     const address = text === undefined ? undefined : addressOf(text);
     if (text !== undefined && address === undefined) context.addIssue(FORWARDING_IP);
     return address;
+  }),
+  RELAY_TRUSTED_PROXIES: maybe.transform((text, context) => {
+    const proxies = text === undefined ? undefined : trustedProxiesOf(text);
+    if (typeof proxies !== "string") return proxies;
+    context.addIssue(`${TRUSTED}; ${proxies}`);
+    return undefined;
   }),
 });
 
@@ -57,6 +67,9 @@ export function readRelayConfig(env: Readonly<Record<string, string>>): RelayCon
   if (env["RELAY_OAUTH_PROXY_MODE"] === "cloudlb" && !env["RELAY_OAUTH_LB_FORWARDING_IP"]?.trim()) {
     mistakes.push(say("RELAY_OAUTH_LB_FORWARDING_IP", FORWARDING_IP));
   }
+  if (env["RELAY_OAUTH_PROXY_MODE"] === "trusted" && !env["RELAY_TRUSTED_PROXIES"]?.trim()) {
+    mistakes.push(say("RELAY_TRUSTED_PROXIES", TRUSTED));
+  }
   if (env["RELAY_OAUTH_ISSUER"]?.trim() && !env["RELAY_OAUTH_DB"]?.trim()) {
     mistakes.push(say("RELAY_OAUTH_DB", DB));
   }
@@ -64,14 +77,21 @@ export function readRelayConfig(env: Readonly<Record<string, string>>): RelayCon
     throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
   }
   const { RELAY_HOST, RELAY_PORT, RELAY_OAUTH_ISSUER: issuer, RELAY_OAUTH_DB: db_path } = read.data;
-  const forwarding = read.data.RELAY_OAUTH_LB_FORWARDING_IP;
-  const is_behind = read.data.RELAY_OAUTH_PROXY_MODE === "cloudlb" && forwarding !== undefined;
   return {
     host: RELAY_HOST,
     port: RELAY_PORT,
-    proxy: is_behind ? { mode: "cloudlb", forwarding } : { mode: "direct" },
+    proxy: proxyOf(read.data),
     oauth: issuer !== undefined && db_path !== undefined ? { issuer, db_path } : undefined,
   };
+}
+
+/** What a mode needs was checked before. */
+function proxyOf(settings: z.output<typeof Settings>): Proxy {
+  const { RELAY_OAUTH_PROXY_MODE: mode, RELAY_TRUSTED_PROXIES: proxies } = settings;
+  const { RELAY_OAUTH_LB_FORWARDING_IP: forwarding } = settings;
+  if (mode === "cloudlb" && forwarding !== undefined) return { mode, forwarding };
+  if (mode === "trusted" && proxies !== undefined) return { mode, proxies };
+  return { mode: "direct" };
 }
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);

@@ -10,55 +10,74 @@ export const ANSWER_MS_MAX = 10_000;
 /** What one answer may take of our memory: a list of some thousand peers, or of asks. */
 const ANSWER_BYTES_MAX = 8_388_608;
 
+const WORD_LENGTH_MAX = 255;
+const LINE_LENGTH_MAX = 1000;
+/** As long as a daemon takes one. */
+const DESCRIPTION_LENGTH_MAX = 2000;
+const PATH_LENGTH_MAX = 4096;
+
+/** One line of bounded length, in which nothing is hidden: models and guests read it. */
+function oneLine(length_max: number) {
+  return z.string().transform((text) =>
+    text.slice(0, length_max).toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ")
+  );
+}
+
 /** A daemon's answers, as far as they matter here: an older or newer one may say more, or less. */
 const maybe = z.string().nullish();
+/** An id, a name or a state, which stands between words of ours. */
+const word = oneLine(WORD_LENGTH_MAX);
+const maybeWord = word.nullish();
 const Health = z.object({
-  version: z.string().default("unknown"),
+  version: word.default("unknown"),
   capabilities: z.object({ ask_pull_delivery: z.boolean().default(false) }).prefault({}),
 });
 const Peer = z.object({
-  peer_id: z.string(),
-  display_name: z.string(),
-  circle: maybe,
-  backend: maybe,
-  role: maybe,
-  status: z.string(),
-  turn_state: maybe,
-  description: maybe,
-  model: maybe,
-  path: maybe,
+  peer_id: word,
+  display_name: word,
+  circle: maybeWord,
+  backend: maybeWord,
+  role: maybeWord,
+  status: word,
+  turn_state: maybeWord,
+  description: oneLine(DESCRIPTION_LENGTH_MAX).nullish(),
+  model: maybeWord,
+  path: oneLine(PATH_LENGTH_MAX).nullish(),
   addressable: z.boolean().default(true),
 });
 export type Peer = z.output<typeof Peer>;
 const Peers = z.object({ peers: z.array(Peer) });
-const Asked = z.object({ correlation_id: z.string() });
+const Asked = z.object({ correlation_id: word });
 const Notified = z.object({
-  delivery_id: z.string(),
-  delivery_state: z.string(),
+  delivery_id: word,
+  delivery_state: word,
   delivered: z.boolean(),
   queued: z.boolean(),
 });
 const Waited = z.union([
   z.object({
     status: z.literal("resolved"),
-    outcome: maybe,
+    outcome: maybeWord,
     reply: maybe,
-    close_reason: maybe,
-    responder: maybe,
+    close_reason: maybeWord,
+    responder: maybeWord,
   }),
   z.object({ status: z.literal("pending") }),
 ]);
 const Pending = z.object({
   asks: z.array(z.object({
-    correlation_id: z.string(),
-    from_peer_id: maybe,
-    from_peer_name: z.string(),
-    to_peer_id: z.string(),
+    correlation_id: word,
+    from_peer_id: maybeWord,
+    from_peer_name: word,
+    to_peer_id: word,
     text: z.string(),
-    created_at: z.string(),
+    created_at: word,
   })),
 });
-const RefusedBody = z.object({ error: z.string(), detail: z.string().default("") });
+const RefusedBody = z.object({
+  error: z.string().transform((code) => /^\w{1,64}$/.test(code) ? code : "refused"),
+  detail: oneLine(LINE_LENGTH_MAX).default(""),
+});
 
 const ROLES = ["agent", "orchestrator"];
 

@@ -61,6 +61,12 @@ code, time { font-family: ui-monospace, monospace; font-size: .92em; overflow-wr
 dt { color: var(--soft) } dd { margin: 0 0 .5rem }
 `;
 
+/**
+ * For answers that are no pages of ours: opened in a tab, they run nothing and load nothing on the
+ * origin that holds the session's cookie, and no page frames them.
+ */
+export const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
 export interface PageOptions {
   readonly title: string;
   readonly status?: number;

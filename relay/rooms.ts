@@ -21,7 +21,11 @@ export interface RoomNeeds {
   /** Without one, remote MCP is off (specification 5). */
   readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
   readonly machines: Machines;
-  readonly paces: KeyNeeds["paces"] & { readonly guests: ShareNeeds["pace"] };
+  readonly paces: KeyNeeds["paces"] & {
+    readonly guests: ShareNeeds["pace"];
+    readonly visits: ShareNeeds["visits"];
+    readonly sharing: ShareNeeds["sharing"];
+  };
 }
 
 export class Rooms implements AsyncDisposable {
@@ -36,7 +40,10 @@ export class Rooms implements AsyncDisposable {
     const shares = this.shares = new Shares(clock, ids);
     this.routes = [
       ...keyRoutes({ ids, address, sessions, machines, paces, has_apps: oauth !== undefined }),
-      ...shareRoutes({ address, machines, shares, sessions, pace: paces.guests }),
+      ...shareRoutes({
+        ...{ address, machines, shares, sessions },
+        ...{ pace: paces.guests, visits: paces.visits, sharing: paces.sharing },
+      }),
       ...(oauth ? mcpRoutes({ address, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];
   }

@@ -14,22 +14,22 @@ const REQUEST_HEADERS: ReadonlySet<string> = new Set([
   "traceparent",
 ]);
 
-/** None that sets anything for the relay's own origin, such as `set-cookie`. */
+/**
+ * None that acts on the relay's own origin, such as `set-cookie`, a policy or a rule for caches: the
+ * relay sets those itself (`relay/tunnel/answer.ts`).
+ */
 const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "accept-ranges",
   "allow",
-  "cache-control",
   "content-disposition",
   "content-language",
   "content-length",
   "content-range",
-  "content-security-policy",
   "content-type",
   "etag",
   "idempotent-replay",
   "last-modified",
   "retry-after",
-  "x-content-type-options",
 ]);
 
 type Pairs = [name: string, value: string][];

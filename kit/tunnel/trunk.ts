@@ -229,11 +229,11 @@ export class Trunk implements TrunkEnd {
     const came = stream.came(bytes);
     if (came !== "kept") this.released(stream, bytes.length);
     if (came === "no room") return this.correct("More of a body than there is room for");
-    if (this.#held_bytes > HELD_BYTES_MAX) this.#cutOffSlowest();
+    if (this.#held_bytes > HELD_BYTES_MAX) this.cutOffSlowest();
   }
 
   /** The one whose reader took nothing for the longest. */
-  #cutOffSlowest(): void {
+  cutOffSlowest(): void {
     const [slowest] = this.#held.keys();
     slowest?.cutOff("its reader is too slow");
   }

@@ -47,6 +47,18 @@ export function tooOftenPage(seconds: number): Response {
   );
 }
 
+/** A form of a page that was opened before this browser signed in with another secret. */
+export function otherSessionPage(): Response {
+  return page(
+    { title: "Not signed out", status: 403 },
+    html`
+      <h1>That page was opened under another sign-in</h1>
+      <p class="bad" role="alert">Nothing was changed: this browser has signed in again since.</p>
+      <p><a href="/">Go to the page of the current sign-in</a>, and sign out there.</p>
+    `,
+  );
+}
+
 export function machinesPage(
   session: Session,
   machines: readonly Machine[],

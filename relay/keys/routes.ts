@@ -1,14 +1,14 @@
 /** Secrets and signing in: each contract met by its page or its verb. */
 
 import type { Ids } from "kit/clock.ts";
-import { Problem } from "kit/problem.ts";
+import { isProblem, Problem } from "kit/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/route.ts";
 import type { Address } from "../address.ts";
 import type { Machines } from "../tunnel/contract.ts";
 import { seeOther } from "../page.ts";
 import { freshSecret, namespaceOf } from "../secrets.ts";
 import * as contracts from "./contract.ts";
-import { landingPage, machinesPage, refusedPage, tooOftenPage } from "./pages.ts";
+import { landingPage, machinesPage, otherSessionPage, refusedPage, tooOftenPage } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** A secret has 51 letters; more than this is no form of ours. */
@@ -58,7 +58,12 @@ export function keyRoutes(needs: KeyNeeds): Route[] {
     rawRoute(contracts.logout, async (request) => {
       address.refuseForeign(request);
       const given = (await readForm(request)).get("form_token");
-      if (given !== null) sessions.refuseForged(request, given);
+      try {
+        if (given !== null) sessions.refuseForged(request, given);
+      } catch (fault) {
+        if (isProblem(fault, "wrong_form_token")) return otherSessionPage();
+        throw fault;
+      }
       return seeOther("/", { "set-cookie": sessions.close(request) });
     }),
     rawRoute(contracts.showMachines, (request) => {

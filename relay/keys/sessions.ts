@@ -69,6 +69,17 @@ export class Sessions {
     throw new Problem("wrong_form_token", {});
   }
 
+  /**
+   * Refuses what a page of another session sends, where the request says whose page it is: the
+   * browser may have signed in with another secret since that page was opened.
+   */
+  refuseOtherSession(request: Request): void {
+    const given = request.headers.get("x-mesh-form-token");
+    const session = this.of(request);
+    if (given === null || !session || isSame(given, session.form_token)) return;
+    throw new Problem("wrong_form_token", {});
+  }
+
   /** Signs in; the `Set-Cookie` of it. A browser that was signed in before is so no longer. */
   open(namespace: string, request: Request): string {
     const { clock, ids } = this.#needs;

@@ -55,6 +55,7 @@ function guarded(
     if (!bearer) return unauthorized(issuer, token !== undefined);
     const response = await answer(request, bearer);
     response.headers.set("cache-control", "no-store");
+    response.headers.set("x-content-type-options", "nosniff");
     return response;
   });
 }

@@ -28,11 +28,18 @@ export function addressOf(text: string): Address | undefined {
 
 /** `192.0.2.0/24`; for tables of ours, so that a mistake is a fault. */
 export function rangeOf(text: string): Range {
-  const [start = "", length = ""] = text.split("/");
+  const range = text.includes("/") ? tryRange(text) : undefined;
+  if (!range) throw new Error(`Cannot read the range "${text}"`);
+  return range;
+}
+
+/** The range that a text is, or the one address; undefined for any other text. */
+export function tryRange(text: string): Range | undefined {
+  const [start = "", length, ...more] = text.split("/");
   const base = addressOf(start);
-  if (!base || !/^\d+$/.test(length) || Number(length) > base.bits) {
-    throw new Error(`Cannot read the range "${text}"`);
-  }
+  if (!base || more.length > 0) return undefined;
+  if (length === undefined) return { base, length: base.bits };
+  if (!/^\d{1,3}$/.test(length) || Number(length) > base.bits) return undefined;
   return { base, length: Number(length) };
 }
 

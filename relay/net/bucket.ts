@@ -9,7 +9,8 @@ import { CDN, LOAD_BALANCER } from "./ranges.ts";
 /** What stands between the relay and its visitors. */
 export type Proxy =
   | { readonly mode: "direct" }
-  | { readonly mode: "cloudlb"; readonly forwarding: Address };
+  | { readonly mode: "cloudlb"; readonly forwarding: Address }
+  | { readonly mode: "trusted"; readonly proxies: readonly Range[] };
 
 /** The bucket of a caller without an address: a socket of another kind. */
 export const NOWHERE = "nowhere";
@@ -22,11 +23,36 @@ export function bucketOf(socket: string | undefined, headers: Headers, proxy: Pr
 
 /** The last address that is verified: each step needs the one before it. */
 function visitorOf(peer: Address, headers: Headers, proxy: Proxy): Address {
+  if (proxy.mode === "trusted") return visitorBehind(peer, headers, proxy.proxies);
   if (proxy.mode === "direct" || !isIn(peer, LOAD_BALANCER)) return peer;
   const source = sourceOf(headers, proxy.forwarding);
   if (!source) return peer;
   const visitor = addressOf(headers.get("cf-connecting-ip")?.trim() ?? "");
   return visitor && isIn(source, CDN) ? visitor : source;
+}
+
+/**
+ * Each proxy appends who connected to it. Read from the right, an entry is true while a trusted
+ * proxy wrote it; the first that is no such proxy is the visitor. A malformed or empty entry ends
+ * the reading: whatever is left of it may be the visitor's own invention.
+ */
+function visitorBehind(peer: Address, headers: Headers, proxies: readonly Range[]): Address {
+  let verified = peer;
+  for (const entry of (headers.get("x-forwarded-for") ?? "").split(",").reverse()) {
+    if (!isIn(verified, proxies)) return verified;
+    const address = addressOf(withoutPort(entry.trim()));
+    if (!address) return verified;
+    verified = address;
+  }
+  return verified;
+}
+
+const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([0-9a-f:.]+)\])(?::\d{1,5})?$/i;
+
+/** `192.0.2.7:443`, `[2001:db8::7]:443` and `[2001:db8::7]`; anything else is left as it is. */
+function withoutPort(entry: string): string {
+  const [, ipv4, ipv6] = WITH_PORT.exec(entry) ?? [];
+  return ipv4 ?? ipv6 ?? entry;
 }
 
 /** The load balancer appends two entries, who connected and itself; what is before is hearsay. */

@@ -36,6 +36,8 @@ export const REFUSALS = {
   denied:                  ["access_denied",             403, "The person did not allow it"],
   // Consent.
   lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser: go back to your app and connect again"],
+  decided_form:            ["invalid_request",           400, "This form was decided already: go back to your app and connect again"],
+  other_session:           ["access_denied",             403, "This form was opened under another relay secret: go back to your app and connect again"],
   foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
   hasty:                   ["temporarily_unavailable",   429, "Too many decisions: try again in {value} s"],
   wrong_decision:          ["invalid_request",           400, "The decision is allow or deny"],

@@ -24,7 +24,14 @@ export const createShare = contract({
     ttl_seconds,
   }),
   returns: Share,
-  fails: [...OWNER, ...UNREACHABLE, "unknown_peer", "bad_daemon_answer", "too_many_shares"],
+  fails: [
+    ...OWNER,
+    ...UNREACHABLE,
+    "unknown_peer",
+    "bad_daemon_answer",
+    "too_many_requests",
+    "too_many_shares",
+  ],
 });
 export type CreateShare = z.output<typeof createShare.body>;
 
@@ -70,7 +77,13 @@ export const streamShare = contract({
   summary: "The events that name the peer; never one of the inbox",
   media: "text/event-stream",
   returns: z.unknown(),
-  fails: [...UNREACHABLE, "unknown_share", "too_many_viewers", "bad_daemon_answer"],
+  fails: [
+    ...UNREACHABLE,
+    "unknown_share",
+    "too_many_requests",
+    "too_many_viewers",
+    "bad_daemon_answer",
+  ],
 });
 
 export const askShared = contract({

@@ -8,15 +8,20 @@ import { tryJson } from "kit/text.ts";
 import { leave as leaveUnread } from "kit/tunnel/stream.ts";
 import type { Address } from "../address.ts";
 import { ANSWER_MS_MAX, Daemon, Refused } from "../daemon.ts";
-import { seeOther } from "../page.ts";
+import { SANDBOX, seeOther } from "../page.ts";
 import { bearerNamespace } from "../secrets.ts";
 import { isUnreachable, type Machines } from "../tunnel/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Held, Shares } from "./shares.ts";
 import { endedBy, only } from "./stream.ts";
-import { overPage, type View, viewerPage } from "./viewer.ts";
+import { overPage, tooOftenPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
+
+interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+}
 
 export interface ShareNeeds {
   readonly address: Address;
@@ -26,16 +31,21 @@ export interface ShareNeeds {
   readonly sessions: {
     namespaceOf(request: Request): string | undefined;
     refuseForged(request: Request): void;
+    refuseOtherSession(request: Request): void;
   };
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
   readonly pace: { pass(share_id: string): number | undefined };
+  /** How often one address may look at shares, and make them. */
+  readonly visits: Pace;
+  readonly sharing: Pace;
 }
 
 export function shareRoutes(needs: ShareNeeds): Route[] {
   const { shares } = needs;
   return [
-    rawRoute(contracts.createShare, async (request) => {
+    rawRoute(contracts.createShare, async (request, { remote }) => {
       const namespace = ownerOf(needs, request);
+      refuseHasty(needs.sharing, request, remote);
       const given = await bodyOf(contracts.createShare.body, request);
       const { daemon_id, peer_id } = given;
       const daemon = daemonOf(needs, { namespace, daemon_id, asker: "relay" }, request);
@@ -59,7 +69,9 @@ export function shareRoutes(needs: ShareNeeds): Route[] {
 function guestRoutes(needs: ShareNeeds): Route[] {
   const { shares } = needs;
   return [
-    rawRoute(contracts.viewShare, async (request, _, { id = "" }) => {
+    rawRoute(contracts.viewShare, async (request, { remote }, { id = "" }) => {
+      const seconds = needs.visits.take(request, remote);
+      if (seconds !== undefined) return tooOftenPage(seconds);
       try {
         return viewerPage(await look(needs, shares.mustGet(id), request));
       } catch (fault) {
@@ -67,7 +79,10 @@ function guestRoutes(needs: ShareNeeds): Route[] {
         throw fault;
       }
     }),
-    rawRoute(contracts.streamShare, (request, _, { id = "" }) => stream(needs, id, request)),
+    rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
+      refuseHasty(needs.visits, request, remote);
+      return stream(needs, id, request);
+    }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
       needs.address.refuseForeign(request);
       const share = shares.mustGet(id);
@@ -84,6 +99,12 @@ function guestRoutes(needs: ShareNeeds): Route[] {
       return json(contracts.askShared, { request_id: correlation_id, status: "pending" });
     }),
   ];
+}
+
+function refuseHasty(pace: Pace, request: Request, remote: Deno.NetAddr | undefined): void {
+  const retry_after_seconds = pace.take(request, remote);
+  if (retry_after_seconds === undefined) return;
+  throw new Problem("too_many_requests", { retry_after_seconds });
 }
 
 /** The peer as it is now, and what became of a question; a machine that is away hides neither. */
@@ -134,6 +155,7 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
     return new Response(endedBy(over, body, leave), {
       headers: {
         "content-type": "text/event-stream",
+        "content-security-policy": SANDBOX,
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         "referrer-policy": "same-origin",
@@ -153,7 +175,8 @@ function ownerOf({ sessions }: ShareNeeds, request: Request): string {
     ? undefined
     : sessions.namespaceOf(request);
   if (signed_in === undefined) throw new Problem("no_relay_secret", {});
-  if (request.method !== "GET") sessions.refuseForged(request);
+  if (request.method === "GET") sessions.refuseOtherSession(request);
+  else sessions.refuseForged(request);
   return signed_in;
 }
 
@@ -203,7 +226,7 @@ function tellRefusals(route: Route): Route {
         const { code: error, detail, status } = fault;
         return Response.json({ error, detail }, {
           status,
-          headers: { "cache-control": "no-store" },
+          headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
         });
       }
     },

@@ -76,6 +76,17 @@ export function overPage(): Response {
   );
 }
 
+export function tooOftenPage(seconds: number): Response {
+  return page(
+    { title: "Too many visits", status: 429, headers: { "retry-after": String(seconds) } },
+    html`
+      <h1>Too many visits</h1>
+      <p class="bad"
+        role="alert">Too many came from your address. Load this page again in ${seconds} s.</p>
+    `,
+  );
+}
+
 function card({ status, turn_state, backend, model, description }: Peer): Markup {
   const now = [status, turn_state].filter(Boolean).join(", ");
   const runs = [backend, model].filter(Boolean).join(", ");

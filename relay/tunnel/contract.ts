@@ -63,6 +63,8 @@ export function isUnreachable(fault: unknown): fault is Unreachable {
 export interface Sessions {
   /** The namespace that this request's cookie signed in to; undefined without one. */
   namespaceOf(request: Request): string | undefined;
+  /** Refuses a request whose `x-mesh-form-token` is not of the session that it comes with. */
+  refuseOtherSession(request: Request): void;
 }
 
 export const listDaemons = contract({
@@ -72,7 +74,7 @@ export const listDaemons = contract({
   summary: "The machines that are connected under this secret",
   who: "operator",
   returns: z.object({ daemons: z.array(Machine) }),
-  fails: ["no_relay_secret"],
+  fails: ["no_relay_secret", "wrong_form_token"],
 });
 
 export const dialRelay = contract({
@@ -90,7 +92,16 @@ const through = {
   path: "/m/:daemon_id/*",
   who: "operator",
   returns: z.unknown(),
-  fails: [...UNREACHABLE, "not_signed_in", "foreign_page", "body_too_large"],
+  fails: [
+    ...UNREACHABLE,
+    "not_signed_in",
+    "foreign_page",
+    "not_found",
+    "not_for_embedding",
+    "wrong_form_token",
+    "body_too_large",
+    "bad_daemon_answer",
+  ],
 } as const;
 
 export const getThrough = contract({
@@ -125,9 +136,10 @@ export const getRelayMetrics = contract({
   id: "relay.metrics",
   method: "GET",
   path: "/metrics",
-  summary: "Numbers for Prometheus: counts, and nobody's name",
+  summary: "Numbers for Prometheus, for programs on the relay's own machine",
   who: "anyone",
   token: "open",
   returns: z.string(),
   media: "text/plain",
+  fails: ["not_found"],
 });

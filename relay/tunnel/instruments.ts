@@ -31,7 +31,11 @@ export function openInstruments(levels: () => Levels): Instruments {
     });
   gauge("mesh_relay_daemons", "Daemons that are connected", () => levels().daemons);
   gauge("mesh_relay_requests", "Requests that are under way", () => levels().requests);
-  gauge("mesh_relay_held_bytes", "Bytes of answers not read yet", () => levels().held_bytes);
+  gauge(
+    "mesh_relay_held_bytes",
+    "Bytes of answers not read yet, and of requests not taken yet",
+    () => levels().held_bytes,
+  );
   return {
     registry,
     requests: new Counter({

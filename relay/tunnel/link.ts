@@ -25,6 +25,8 @@ import type { Machine, MachineRequest } from "./contract.ts";
 export interface Dialled {
   readonly namespace: string;
   readonly daemon_id: string;
+  /** From where, as the rate limits count it. */
+  readonly address?: string;
 }
 
 export interface LinkNeeds {
@@ -48,6 +50,8 @@ export class Link implements Ears {
   /** When requests without an answer are given up. */
   readonly #due = new Map<Stream, number>();
   readonly #late = new WeakSet<Stream>();
+  /** Bytes of answers that are wanted whole, and are not whole yet. */
+  readonly #gathered = new Map<Stream, number>();
   #line: Line | undefined;
   #hello: Hello | undefined;
   #trunk: Trunk | undefined;
@@ -68,8 +72,29 @@ export class Link implements Ears {
     return this.#trunk?.size ?? 0;
   }
 
+  /** Unread answers, answers that are gathered whole, and what the daemon has not taken. */
   get held_bytes(): number {
-    return this.#trunk?.held_bytes ?? 0;
+    return (this.#trunk?.held_bytes ?? 0) + this.#gathered_bytes + this.#untaken_bytes;
+  }
+
+  get #untaken_bytes(): number {
+    return this.#line?.open ? this.#line.buffered : 0;
+  }
+
+  get #gathered_bytes(): number {
+    return this.#gathered.values().reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** Gives up some of what it holds: the line, if its daemon takes nothing, else an answer. */
+  shed(): void {
+    const trunk = this.#trunk;
+    const gathered = this.#gathered_bytes;
+    if (!trunk || this.#untaken_bytes > trunk.held_bytes + gathered) return this.end("too_slow");
+    if (trunk.held_bytes > gathered) return trunk.cutOffSlowest();
+    const [largest] = [...this.#gathered].sort(([, a], [, b]) => b - a);
+    if (!largest) return;
+    this.#gathered.delete(largest[0]);
+    largest[0].cutOff("the relay holds too much");
   }
 
   /** The record of it; undefined before it was greeted. */
@@ -131,7 +156,7 @@ export class Link implements Ears {
     request.signal?.addEventListener("abort", leave, { once: true, signal: stream.ended });
     try {
       const { head, body } = await stream.answer.promise;
-      const whole = await this.#whole(head.status, body, request);
+      const whole = await this.#whole(stream, { status: head.status, body }, request);
       return toResponse(head.status, head.headers, whole);
     } catch (fault) {
       request.signal?.throwIfAborted();
@@ -139,13 +164,20 @@ export class Link implements Ears {
       throw this.#explain(fault, stream, request);
     } finally {
       this.#due.delete(stream);
+      this.#gathered.delete(stream);
     }
   }
 
   /** The body as it comes, or all of it, where it is wanted whole: what breaks it is told alike. */
-  async #whole(status: number, body: Body | null, { whole_bytes_max }: MachineRequest) {
+  async #whole(
+    stream: Stream,
+    { status, body }: { status: number; body: Body | null },
+    { whole_bytes_max }: MachineRequest,
+  ) {
     if (!body || whole_bytes_max === undefined || BODILESS.has(status)) return body;
-    const bytes = await readAtMost(body, whole_bytes_max);
+    const bytes = await readAtMost(body, whole_bytes_max, (held) => {
+      this.#gathered.set(stream, held);
+    });
     if (bytes) return bytes;
     throw new Problem("bad_daemon_answer", { daemon_id: this.dialled.daemon_id });
   }
@@ -234,13 +266,18 @@ function bound(bytes_max: number): TransformStream<Uint8Array<ArrayBuffer>> {
 }
 
 /** The whole body; undefined for one that is longer. */
-async function readAtMost(body: Body, bytes_max: number): Promise<Bytes | undefined> {
+async function readAtMost(
+  body: Body,
+  bytes_max: number,
+  held: (bytes: number) => void,
+): Promise<Bytes | undefined> {
   const chunks: Bytes[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
     chunks.push(chunk);
+    held(bytes);
   }
   return Buffer.concat(chunks);
 }

@@ -11,8 +11,15 @@ import { type Dialled, Link, type LinkNeeds } from "./link.ts";
 
 /** Daemons that one relay holds, those included that have not said hello. */
 export const DAEMONS_MAX = 10_000;
+/** Daemons of one address, whatever their secrets: anybody may make up as many as they like. */
+export const DAEMONS_OF_ADDRESS_MAX = 2500;
 /** Daemons of one secret. */
 export const DAEMONS_OF_ONE_MAX = 100;
+/**
+ * What all daemons together may make the relay hold: unread answers, answers that are gathered, and
+ * what daemons do not take. It is looked at once a second; a relay has 1 GiB in the example.
+ */
+export const HELD_BYTES_OF_ALL_MAX = 268_435_456;
 /** Machines that left, of which it is still known that they were here. */
 const LEFT_MAX = 10_000;
 
@@ -29,6 +36,7 @@ export interface RegistryNeeds {
   readonly log: Log;
   /** A request came to its end, for the numbers. */
   asked(outcome: Outcome, took_ms: number): void;
+  readonly held_bytes_max?: number;
 }
 
 export class Registry implements Machines {
@@ -36,6 +44,10 @@ export class Registry implements Machines {
   readonly #links = new Map<string, Map<string, Link>>();
   /** All that hold a socket, greeted or not. */
   readonly #lines = new Set<Link>();
+  /** How many lines each address holds. */
+  readonly #at_address = new Map<string, number>();
+  /** Those that are gone, and whose answers are still being read. */
+  readonly #fading = new Set<Link>();
   readonly #left = new Set<string>();
 
   constructor(needs: RegistryNeeds) {
@@ -52,15 +64,20 @@ export class Registry implements Machines {
   }
 
   get held_bytes(): number {
-    return this.#lines.values().reduce((sum, link) => sum + link.held_bytes, 0);
+    const sumOf = (links: ReadonlySet<Link>) =>
+      links.values().reduce((sum, link) => sum + link.held_bytes, 0);
+    return sumOf(this.#lines) + sumOf(this.#fading);
   }
 
   /** Refuses a daemon for which there is no room; one that takes its own place needs none. */
-  makeRoom({ namespace, daemon_id }: Dialled): void {
+  makeRoom({ namespace, daemon_id, address = "" }: Dialled): void {
     const of = this.#links.get(namespace);
     if (of?.has(daemon_id)) return;
     if (this.#lines.size >= DAEMONS_MAX) {
       throw new Problem("too_many_daemons", { daemons: DAEMONS_MAX });
+    }
+    if ((this.#at_address.get(address) ?? 0) >= DAEMONS_OF_ADDRESS_MAX) {
+      throw new Problem("too_many_daemons", { daemons: DAEMONS_OF_ADDRESS_MAX });
     }
     if (of && of.size >= DAEMONS_OF_ONE_MAX) {
       throw new Problem("too_many_daemons", { daemons: DAEMONS_OF_ONE_MAX });
@@ -81,7 +98,15 @@ export class Registry implements Machines {
     const { response, line } = accept(link);
     link.stand(line);
     this.#lines.add(link);
+    this.#count(dialled, 1);
     return response;
+  }
+
+  #count({ address }: Dialled, change: 1 | -1): void {
+    if (address === undefined) return;
+    const count = (this.#at_address.get(address) ?? 0) + change;
+    if (count > 0) this.#at_address.set(address, count);
+    else this.#at_address.delete(address);
   }
 
   list(namespace: string): Machine[] {
@@ -106,6 +131,22 @@ export class Registry implements Machines {
   /** Once a second. */
   beat(now: number): void {
     for (const link of this.#lines) link.beat(now);
+    for (const link of this.#fading) if (link.held_bytes === 0) this.#fading.delete(link);
+    this.#shedLoad();
+  }
+
+  /** Whoever holds most gives up first, so that one tenant cannot take the memory of all others. */
+  #shedLoad(): void {
+    const { held_bytes_max = HELD_BYTES_OF_ALL_MAX } = this.#needs;
+    for (let held = this.held_bytes; held > held_bytes_max;) {
+      const [largest] = [...this.#lines, ...this.#fading].sort((a, b) =>
+        b.held_bytes - a.held_bytes
+      );
+      largest?.shed();
+      const left = this.held_bytes;
+      if (left >= held) return; // Nothing more can be given up.
+      held = left;
+    }
   }
 
   endAll(why: CloseReason): void {
@@ -138,7 +179,8 @@ export class Registry implements Machines {
   }
 
   #goodbye(link: Link, why: string): void {
-    this.#lines.delete(link);
+    if (this.#lines.delete(link)) this.#count(link.dialled, -1);
+    if (link.held_bytes > 0) this.#fading.add(link);
     const { namespace, daemon_id } = link.dialled;
     const of = this.#links.get(namespace);
     if (of?.get(daemon_id) !== link) return;

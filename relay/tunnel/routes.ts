@@ -19,8 +19,12 @@ export interface TunnelNeeds {
   bearerOf(request: Request): string | undefined;
   /** Whether a browser vouches that one of our own pages sends this. */
   isFromOurPage(request: Request): boolean;
+  /** Whether a program on this machine sends this, and no proxy does. */
+  isLocal(request: Request, remote: Remote): boolean;
   /** How often one address may dial. */
   readonly dials: { readonly with_secret: Pace; readonly without: Pace };
+  /** The address of a visitor, as the rate limits count it. */
+  addressOf(request: Request, remote: Remote): string;
   /** Turns a request into a line. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
@@ -44,12 +48,14 @@ const THROUGH: readonly Contract[] = [
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 export function tunnelRoutes(needs: TunnelNeeds): Route[] {
-  const { machines, meters, sessions, bearerOf } = needs;
+  const { machines, meters, sessions, bearerOf, isLocal } = needs;
   return [
     rawRoute(contracts.dialRelay, (request, { remote }) => dial(needs, request, remote)),
     rawRoute(contracts.listDaemons, (request) => {
-      const namespace = bearerOf(request) ?? sessions.namespaceOf(request);
+      const bearer = bearerOf(request);
+      const namespace = bearer ?? sessions.namespaceOf(request);
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
+      if (bearer === undefined) sessions.refuseOtherSession(request);
       const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
       return Response.json({ daemons }, { headers: HEADERS });
     }),
@@ -59,7 +65,11 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
         (request, _caller, { daemon_id = "" }) => throughTo(needs, request, daemon_id),
       )
     ),
-    rawRoute(contracts.getRelayMetrics, async () => {
+    rawRoute(contracts.getRelayMetrics, async (request, { remote }) => {
+      // How many come and go is the operator's business, and no proxy has to be told to hide it.
+      if (!isLocal(request, remote)) {
+        throw new Problem("not_found", { method: request.method, path: "/metrics" });
+      }
       const headers = { ...HEADERS, "content-type": "text/plain; version=0.0.4" };
       return new Response(await meters.render(), { headers });
     }),
@@ -68,7 +78,7 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
 
 /** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
 function dial(
-  { machines, bearerOf, dials, accept }: TunnelNeeds,
+  { machines, bearerOf, dials, addressOf, accept }: TunnelNeeds,
   request: Request,
   remote: Remote,
 ): Response {
@@ -91,7 +101,8 @@ function dial(
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new Problem("upgrade_required", {});
   }
-  const dialled = { namespace, daemon_id: daemon_id.data };
+  const address = addressOf(request, remote);
+  const dialled = { namespace, daemon_id: daemon_id.data, address };
   machines.makeRoom(dialled);
   return machines.dialled(dialled, (ears) => accept(request, ears));
 }

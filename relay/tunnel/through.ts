@@ -3,6 +3,7 @@
 import { Problem } from "kit/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/tunnel/frames.ts";
 import { leave } from "kit/tunnel/stream.ts";
+import { toBrowser } from "./answer.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** The longest that the daemon itself holds a request before it answers, and some more. */
@@ -16,11 +17,11 @@ export interface ThroughNeeds {
   readonly signal: AbortSignal;
 }
 
-/**
- * What a daemon sends is shown under our own origin, where a session's cookie lies. So whatever is
- * no page with a policy of its own may run nothing there, and be framed by nobody.
- */
-const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
+/** Where a browser may put a machine's answer: what a page reads, shows as a picture, or saves. */
+const USES: ReadonlySet<string> = new Set(["empty", "document", "image", "video", "audio"]);
+
+/** The relay's own files go here (contract 9), so that no daemon is asked for them. */
+const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
 /** Everything here needs a session and a page of ours, reading too (contract 9). */
 export async function throughTo(
@@ -33,22 +34,28 @@ export async function throughTo(
     const origin = headers.get("origin") ?? headers.get("sec-fetch-site") ?? "none";
     throw new Problem("foreign_page", { origin });
   }
+  refuseEmbedding(request);
   const namespace = sessions.namespaceOf(request);
   if (namespace === undefined) throw new Problem("not_signed_in", {});
+  sessions.refuseOtherSession(request);
   if (Number(request.headers.get("content-length") ?? 0) > REQUEST_BYTES_MAX) {
     throw new Problem("body_too_large", { bytes_max: REQUEST_BYTES_MAX });
   }
   const { method, headers, body } = request;
+  const path = pathWithin(request.url);
+  if (OWN_FILES.test(spelledPlainly(path))) {
+    throw new Problem("not_found", { method, path: new URL(request.url).pathname });
+  }
   const asked: MachineRequest = {
     method,
-    path: pathWithin(request.url),
+    path,
     headers: Object.fromEntries(headers),
     ...(body && { body }),
     signal: AbortSignal.any([request.signal, signal]),
     timeout_ms: ANSWER_MS_MAX,
     door: "browser",
   };
-  const answer = guarded(await machines.request(namespace, daemon_id, asked));
+  const answer = await toBrowser(daemon_id, await machines.request(namespace, daemon_id, asked));
   if (method !== "HEAD") return answer;
   await leave(answer.body); // There is none to wait for, and none that could break off.
   return new Response(null, answer);
@@ -60,10 +67,21 @@ function pathWithin(url: string): `/${string}` {
   return `/${pathname.replace(/^\/m\/[^/]*\/*/, "")}${search}`;
 }
 
-function guarded({ status, headers: said, body }: Response): Response {
-  const headers = new Headers(said);
-  if (!headers.has("content-security-policy")) headers.set("content-security-policy", SANDBOX);
-  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
-  headers.set("x-content-type-options", "nosniff");
-  return new Response(body, { status, headers });
+/** A path without its query and its percent-encoding, to be compared. */
+function spelledPlainly(path: string): string {
+  const plain = path.split("?", 1)[0] ?? "";
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return plain; // It is no UTF-8, and so no path of the relay's.
+  }
+}
+
+/**
+ * Refuses an answer that would become a part of a page, or a service worker, which would stay and
+ * answer for the relay. Browsers name the use in `Sec-Fetch-Dest`, older ones only the worker's.
+ */
+function refuseEmbedding({ headers }: Request): void {
+  const used = headers.has("service-worker") ? "serviceworker" : headers.get("sec-fetch-dest");
+  if (used !== null && !USES.has(used)) throw new Problem("not_for_embedding", { used_as: used });
 }

@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  cleanName,
-  cleanType,
-  disposition,
-  extensionOf,
-} from "../../daemon/delivery/attachments/names.ts";
+import { cleanName, cleanType, disposition, extensionOf } from "kit/http/filenames.ts";
 import { world } from "../world.ts";
 import { formWith, typed, upload } from "./attachments_cast.ts";
 

@@ -121,6 +121,9 @@ Deno.test("the example of a composition is whole, and its relay is reached by th
   assert.equal(relay.read_only, true);
   assert.ok(relay.volumes.some((volume: string) => volume.endsWith(":/data")));
   assert.deepEqual(proxy.ports, ["80:80", "443:443"]);
+  const [{ subnet }] = compose.networks.default.ipam.config;
+  assert.equal(relay.environment.RELAY_OAUTH_PROXY_MODE, "trusted");
+  assert.equal(relay.environment.RELAY_TRUSTED_PROXIES, subnet);
   const caddy = Deno.readTextFileSync(join(HOUSE, "docs/relay/Caddyfile"));
   assert.match(caddy, /reverse_proxy relay:8378/);
   assert.match(caddy, /respond \/metrics 404/);

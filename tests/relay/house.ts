@@ -113,7 +113,13 @@ export function house(
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const machines = new TunnelTwin();
   const tokens = new Map<string, Bearer>();
-  const paces = { register: new TestPace(), login: new TestPace(), guests: new TestPace() };
+  const paces = {
+    register: new TestPace(),
+    login: new TestPace(),
+    guests: new TestPace(),
+    visits: new TestPace(),
+    sharing: new TestPace(),
+  };
   const check = (token: string) => tokens.get(token);
   const oauth = issuer === null ? undefined : { issuer, tokens: { check } };
   const address = new Address(issuer ?? undefined);

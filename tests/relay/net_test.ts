@@ -125,6 +125,53 @@ const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined,
   ["the CDN past the load balancer proves nothing",  CLOUD,  FROM_CDN,  { [CF]: VISITOR }, FROM_CDN],
 ];
 
+const PROXY = "172.30.83.2";
+const TRUSTED: Proxy = {
+  mode: "trusted",
+  proxies: ["172.30.83.0/24", "10.9.0.0/16", "2001:db8:ffff::/48"].map(rangeOf),
+};
+
+// deno-fmt-ignore
+const BEHIND: typeof BUCKETS = [
+  ["the last entry is the visitor",                  TRUSTED, PROXY, { [XFF]: VISITOR }, VISITOR],
+  ["what the visitor wrote before it is ignored",    TRUSTED, PROXY, { [XFF]: `192.0.2.66, ${VISITOR}` }, VISITOR],
+  ["a further trusted proxy is stepped over",        TRUSTED, PROXY, { [XFF]: `192.0.2.66, ${VISITOR}, 10.9.1.1` }, VISITOR],
+  ["a socket elsewhere proves nothing",              TRUSTED, "192.0.2.5", { [XFF]: VISITOR }, "192.0.2.5"],
+  ["a neighbour of the range proves nothing",        TRUSTED, "172.30.84.2", { [XFF]: VISITOR }, "172.30.84.2"],
+  ["without a header the proxy is the visitor",      TRUSTED, PROXY, {}, PROXY],
+  ["an empty header is no entry",                    TRUSTED, PROXY, { [XFF]: "" }, PROXY],
+  ["a socket that is mapped into IPv6 is the proxy", TRUSTED, `::ffff:${PROXY}`, { [XFF]: VISITOR }, VISITOR],
+  ["an entry that is mapped counts as IPv4",         TRUSTED, PROXY, { [XFF]: `::ffff:${VISITOR}` }, VISITOR],
+  ["a mapped entry of a proxy is stepped over",      TRUSTED, PROXY, { [XFF]: `${VISITOR}, ::ffff:10.9.0.1` }, VISITOR],
+  ["blanks and tabs around entries do not matter",   TRUSTED, PROXY, { [XFF]: ` 192.0.2.66 ,\t${VISITOR} ` }, VISITOR],
+  ["the port of an entry does not matter",           TRUSTED, PROXY, { [XFF]: `${VISITOR}:54321` }, VISITOR],
+  ["an IPv6 entry may stand in brackets",            TRUSTED, PROXY, { [XFF]: "[2001:db8::7]" }, "20010db800000000/64"],
+  ["the port of an IPv6 entry does not matter",      TRUSTED, PROXY, { [XFF]: "[2001:db8::7]:443" }, "20010db800000000/64"],
+  ["an IPv6 entry is its /64",                       TRUSTED, PROXY, { [XFF]: "2001:db8:1:2:3:4:5:6" }, "20010db800010002/64"],
+  ["an IPv6 proxy is stepped over",                  TRUSTED, "2001:db8:ffff::1", { [XFF]: `${VISITOR}, 2001:db8:ffff::2` }, VISITOR],
+  ["a malformed last entry leaves the proxy",        TRUSTED, PROXY, { [XFF]: `${VISITOR}, unknown` }, PROXY],
+  ["a malformed entry ends the reading",             TRUSTED, PROXY, { [XFF]: `192.0.2.66, unknown, 10.9.0.1` }, "10.9.0.1"],
+  ["an empty entry ends the reading",                TRUSTED, PROXY, { [XFF]: `192.0.2.66, , 10.9.0.1` }, "10.9.0.1"],
+  ["a trailing comma is an empty entry",             TRUSTED, PROXY, { [XFF]: `${VISITOR},` }, PROXY],
+  ["a port that is none is malformed",               TRUSTED, PROXY, { [XFF]: `${VISITOR}:x` }, PROXY],
+  ["a zone is malformed",                            TRUSTED, PROXY, { [XFF]: "fe80::1%eth0" }, PROXY],
+  ["the first of entries that are all trusted",      TRUSTED, PROXY, { [XFF]: "10.9.0.7, 10.9.0.1" }, "10.9.0.7"],
+  ["no other header names the visitor",              TRUSTED, PROXY, { [CF]: VISITOR, "x-real-ip": VISITOR, forwarded: `for=${VISITOR}` }, PROXY],
+  ["direct ignores the header as before",            DIRECT,  PROXY, { [XFF]: VISITOR }, PROXY],
+  ["no socket is no address",                        TRUSTED, undefined, { [XFF]: VISITOR }, NOWHERE],
+];
+
+for (const [rule, proxy, socket, headers, bucket] of BEHIND) {
+  Deno.test(`${proxy.mode}: ${rule} [c9.proxy.trusted]`, () => {
+    assert.equal(bucketOf(socket, new Headers(headers), proxy), bucket);
+  });
+}
+
+Deno.test("trusted: several header lines are read as one list, from its end [c9.proxy.trusted]", () => {
+  const headers = new Headers([[XFF, "192.0.2.66"], [XFF, VISITOR], [XFF, "10.9.0.1"]]);
+  assert.equal(bucketOf(PROXY, headers, TRUSTED), VISITOR);
+});
+
 for (const [rule, proxy, socket, headers, bucket] of BUCKETS) {
   Deno.test(`${proxy.mode}: ${rule} [5.oauth.proxy.cloudlb]`, () => {
     assert.equal(bucketOf(socket, new Headers(headers), proxy), bucket);
@@ -143,6 +190,8 @@ Deno.test("no header makes the bucket fail, and without a front end none of them
     assert.equal(bucketOf(LB, headers, DIRECT), LB);
     assert.equal(bucketOf("192.0.2.5", headers, CLOUD), "192.0.2.5");
     assert.notEqual(bucketOf(LB, headers, CLOUD), NOWHERE);
+    assert.notEqual(bucketOf(PROXY, headers, TRUSTED), NOWHERE);
+    assert.equal(bucketOf("192.0.2.5", headers, TRUSTED), "192.0.2.5");
   }));
 });
 

@@ -27,7 +27,16 @@ const REFUSED: readonly [what: string, env: Record<string, string>, line: RegExp
   ["an issuer with an empty database", { RELAY_OAUTH_ISSUER: ISSUER, RELAY_OAUTH_DB: " " }, /RELAY_OAUTH_DB: found " "; allowed/],
   ["cloudlb without its address",     { RELAY_OAUTH_PROXY_MODE: "cloudlb" }, /RELAY_OAUTH_LB_FORWARDING_IP: found nothing; allowed: the address/],
   ["cloudlb with a name for it",      { RELAY_OAUTH_PROXY_MODE: "cloudlb", RELAY_OAUTH_LB_FORWARDING_IP: "lb.example.com" }, /RELAY_OAUTH_LB_FORWARDING_IP: found "lb/],
-  ["another proxy mode",              { RELAY_OAUTH_PROXY_MODE: "nginx" }, /RELAY_OAUTH_PROXY_MODE: found "nginx"; allowed: direct or cloudlb/],
+  ["another proxy mode",              { RELAY_OAUTH_PROXY_MODE: "nginx" }, /RELAY_OAUTH_PROXY_MODE: found "nginx"; allowed: direct, cloudlb or trusted/],
+  ["trusted without its proxies",     { RELAY_OAUTH_PROXY_MODE: "trusted" }, /RELAY_TRUSTED_PROXIES: found nothing; allowed: addresses and ranges/],
+  ["trusted with empty proxies",      { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: " , " }, /RELAY_TRUSTED_PROXIES: found " , "/],
+  ["trusted with a name for one",     { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "caddy" }, /RELAY_TRUSTED_PROXIES: found "caddy"; allowed: .*"caddy" is not/],
+  ["trusted with a length too long",  { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "10.0.0.0/33" }, /"10.0.0.0\/33" is not/],
+  ["trusted with one of two wrong",   { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "10.0.0.1, 10.0.0.300" }, /"10.0.0.300" is not/],
+  ["trusting the whole Internet",     { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "0.0.0.0/0" }, /"0.0.0.0\/0" is too broad/],
+  ["trusting half of the Internet",   { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "128.0.0.0/1,0.0.0.0/1" }, /too broad/],
+  ["trusting all of IPv6",            { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "::/0" }, /"::\/0" is too broad/],
+  ["trusting an IPv6 registry",       { RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES: "2001::/16" }, /too broad/],
   ["a port that is none",             { RELAY_PORT: "65536" }, /RELAY_PORT: found "65536"; allowed: a port/],
 ];
 
@@ -76,6 +85,21 @@ Deno.test("the proxy is direct unless it is said to be a load balancer [5.oauth.
   assert.equal(readRelayConfig({}).oauth, undefined);
   const behind = { RELAY_OAUTH_PROXY_MODE: "cloudlb", RELAY_OAUTH_LB_FORWARDING_IP: "203.0.113.9" };
   assert.equal(readRelayConfig(behind).proxy.mode, "cloudlb");
+});
+
+Deno.test("a trusted proxy is named by addresses and ranges [c9.proxy.trusted]", () => {
+  const proxyFor = (RELAY_TRUSTED_PROXIES: string) =>
+    readRelayConfig({ RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES }).proxy;
+  const lengths = (said: string) => {
+    const proxy = proxyFor(said);
+    return proxy.mode === "trusted" ? proxy.proxies.map(({ length }) => length) : [];
+  };
+  assert.deepEqual(lengths("172.30.83.0/24"), [24]);
+  assert.deepEqual(lengths(" 127.0.0.1 , ::1,10.0.0.0/8, fd00::/8 "), [32, 128, 8, 8]);
+  assert.deepEqual(lengths("::ffff:10.0.0.1"), [32]);
+  assert.deepEqual(readRelayConfig({ RELAY_TRUSTED_PROXIES: "10.0.0.1" }).proxy, {
+    mode: "direct",
+  });
 });
 
 Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.disabled]", async () => {

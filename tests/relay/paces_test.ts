@@ -1,7 +1,8 @@
 /** How often strangers may knock: dials without a secret, and decisions about apps. */
 
 import assert from "node:assert/strict";
-import { App, errorOf, oauthWorld, Person } from "./oauth_cast.ts";
+import { rangeOf } from "../../relay/net/address.ts";
+import { App, CALLBACK, errorOf, oauthWorld, Person } from "./oauth_cast.ts";
 import { relayWorld, SECRET } from "./world.ts";
 
 const DIALS = 30;
@@ -48,7 +49,7 @@ Deno.test("a session decides so often about apps, and another one is not held up
   for (const person of [busy, other]) await person.signIn();
   const form = await busy.formFor(app);
   for (let number = 0; number < DECISIONS; number++) {
-    assert.equal((await busy.decide(form, "deny")).status, 303);
+    assert.equal((await busy.decide(await busy.formFor(app), "deny")).status, 303);
   }
   const often = await busy.decide(form, "allow");
   assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "1"]);
@@ -72,6 +73,21 @@ Deno.test("whoever is not signed in decides as often as its address may", async 
   }
   assert.equal((await decide("192.0.2.1")).status, 429);
   assert.equal((await decide("192.0.2.2")).status, 400);
+});
+
+Deno.test("behind a trusted proxy one visitor's registrations hold up no other's [c9.proxy.trusted]", async () => {
+  const proxies = [rangeOf("172.30.83.0/24")];
+  using w = oauthWorld({ proxy: { mode: "trusted", proxies } });
+  const register = async (visitor: string) => {
+    const body = JSON.stringify({ redirect_uris: [CALLBACK] });
+    const headers = { "x-forwarded-for": visitor };
+    const init = { method: "POST", body, headers, from: "172.30.83.2" };
+    return (await w.fetch("/oauth/register", init)).status;
+  };
+  for (let number = 0; number < 5; number++) assert.equal(await register("203.0.113.9"), 201);
+  assert.equal(await register("203.0.113.9"), 429);
+  assert.equal(await register("192.0.2.66, 203.0.113.9"), 429);
+  assert.equal(await register("198.51.100.7"), 201);
 });
 
 Deno.test("an app has tokens so often, and its token is good for the next time", async () => {

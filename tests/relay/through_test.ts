@@ -140,6 +140,8 @@ const ADMIN = [
   ["POST", "/jobs"],
   ["POST", "/jobs/work-1/run"],
   ["POST", "/jobs/work-1/retry"],
+  ["POST", "/jobs/cal-1/resume"],
+  ["PATCH", "/jobs/work-1"],
 ] as const;
 
 for (const [method, path] of ADMIN) {
@@ -151,7 +153,7 @@ for (const [method, path] of ADMIN) {
     r.sessions.set(COOKIE, NAMESPACE);
     const ask = async (number: number) => {
       const address = `/m/${daemonId(number)}${path}`;
-      const body = method === "POST" ? { body: "{}" } : {};
+      const body = method === "DELETE" ? {} : { body: "{}" };
       return (await (await r.fetch(address, { method, headers: OURS, ...body })).json()).error;
     };
     assert.equal(await ask(1), "relay_admin_off");

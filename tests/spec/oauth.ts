@@ -42,5 +42,8 @@ export const OAUTH: readonly Requirement[] = [
   ["5.oauth.proxy.cloudlb",       "relay", "Proxy mode cloudlb verifies socket, the two appended entries and the CDN, and falls back"],
   ["5.oauth.fuzz",                "relay", "Requests of random words make no fault and leak nothing"],
   ["c9.oauth.start",              "relay", "A relay that is configured wrongly refuses to start and says what is allowed"],
+  ["c9.proxy.trusted",         "relay", "Behind trusted proxies the visitor is the last X-Forwarded-For entry that is none of them"],
+  ["c9.session.bound",         "relay", "What was opened under one secret acts under no other, on every page of the relay"],
+  ["c9.oauth.decided",         "relay", "A consent form is decided once: what was denied is not allowed afterwards"],
   ["c9.oauth.pages",              "relay", "Pages set no form-action, Referrer-Policy same-origin, frame-ancestors none, and take only their own forms"],
 ];

@@ -34,6 +34,8 @@ export const RELAY_ROOMS: readonly Requirement[] = [
   ["5.relay.no-inbox",         "relay", "Share streams never carry inbox events"],
   ["c9.share.bound",           "relay", "A share is bound to a peer id of a daemon id, and has an end"],
   ["c9.share.stream",          "relay", "A share's stream carries only events that name its peer id"],
+  ["c9.share.pace",            "relay", "Looking at shares is limited by the visitor's address"],
+  ["c9.pace.lockout",          "relay", "One stranger or tenant does not use up a rate or a place that all others share"],
   ["c9.share.revoked",         "relay", "Revoking a share ends its open streams"],
   ["c9.share.expiry",          "relay", "A share that is over is refused, and its streams end"],
 ];

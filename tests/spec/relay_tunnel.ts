@@ -25,6 +25,7 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.concurrent",     "relay", "A slow or dead request never delays another"],
   ["c9.tunnel.flow",           "relay", "A body is sent no faster than its reader takes it"],
   ["c9.tunnel.bounds",         "relay", "Each end holds a bounded number of bytes for slow readers"],
+  ["c9.tunnel.bounds-of-all",  "relay", "All daemons together hold a bounded number of bytes: whoever holds most gives up first"],
   ["c9.tunnel.cancel",         "relay", "A request that nobody waits for is given up on both ends"],
   ["c9.tunnel.lost",           "relay", "A request that the tunnel is lost under is said to be so, and is not sent again"],
   ["c9.tunnel.streams",        "relay", "The event stream comes through as it happens"],
@@ -32,7 +33,9 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.routes.machine",        "relay", "A daemon's routes live under /m/{daemon_id}/…; the machine is named, never guessed"],
   ["c9.tunnel.same-origin",    "relay", "Every request through the tunnel needs the same origin, GETs included"],
   ["c9.tunnel.never",          "relay", "/mcp, /metrics, /openapi.json, /deliveries, identity, chat and turns never go through"],
+  ["c9.tunnel.no-pages",       "relay", "A daemon's markup never runs on the relay's origin: answers are sandboxed, not stored, and are JSON, an event stream or a download"],
   ["c9.tunnel.admin",          "relay", "Spawn, kill, restart and link go through only with relay.allow_admin"],
   ["c9.tunnel.authority",      "relay", "The tunnel is the authority of what comes through: no exemption from the token is used"],
+  ["c9.metrics.local",         "relay", "The relay's numbers are read from its own machine, and not through a proxy"],
   ["c9.image",                 "relay", "The relay's image runs without root, with a health check and a volume for its data"],
 ];

@@ -3,12 +3,12 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
+import { cleanName, cleanType, extensionOf } from "kit/http/filenames.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Files } from "../../files.ts";
 import type { Attachment } from "./contract.ts";
 import { intake } from "./intake.ts";
 import { type Part, partsOf } from "./multipart.ts";
-import { cleanName, cleanType, extensionOf } from "./names.ts";
 import * as rows from "./store.ts";
 
 /** What a file takes of the whole at least, as on a disk: or empty ones could be without number. */

@@ -2,13 +2,13 @@
 
 import * as z from "zod";
 import { OK } from "kit/contract.ts";
+import { disposition } from "kit/http/filenames.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route, route } from "kit/route.ts";
 import type { Attachments } from "./attachments.ts";
 import { Attachment, deleteAttachment, getAttachment, uploadAttachment } from "./contract.ts";
 import { refuseAnnounced } from "./intake.ts";
 import { boundaryOf } from "./multipart.ts";
-import { disposition } from "./names.ts";
 
 const PLAIN = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 /** Whatever the file is, a browser stores it and runs nothing of it. */

@@ -9,16 +9,23 @@ const PORT_MAX = 65_535;
 /** What URIs are written with (RFC 3986), but for `#`: a redirect URI has no fragment. */
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
 
+/** What the relay adds to a query: a second one of a name would leave open which one counts. */
+const ANSWERS = ["code", "state", "iss", "error", "error_description"];
+
 /** Why a client may not register a redirect URI; undefined when it may. */
 export function mistakeOf(uri: string): string | undefined {
   if (!PLAIN.test(uri)) return "it has a fragment, or signs that no URI has";
   if (!URL.canParse(uri)) return "it is not absolute";
+  const { protocol, username, password, host, hostname, port, searchParams } = new URL(uri);
+  const answer = ANSWERS.find((name) => searchParams.has(name));
+  if (answer !== undefined) return `its query has "${answer}", which the relay's answer adds`;
+  if (port === "0") return "nothing listens on port 0";
   if (loopbackOf(uri)) return undefined;
-  const { protocol, username, password, host } = new URL(uri);
   if (protocol !== "https:" || !uri.startsWith("https://")) {
     return "only https, and http to 127.0.0.1, [::1] or localhost, are redirected to";
   }
   if (username || password) return "it has a user";
+  if (hostname.endsWith(".")) return "its host ends in a dot";
   if (host.includes("*")) return "its host is a pattern, and redirect URIs are exact";
   // The parser lets more pass than it gives back: a host that it rewrites is not what people read.
   return uri.slice("https://".length).startsWith(host) ? undefined : "its host is not canonical";
@@ -43,7 +50,7 @@ export function redirectTo(uri: string, params: Readonly<Record<string, string |
 }
 
 function loopbackOf(uri: string): { host: string; rest: string } | undefined {
-  const [, host, port = "0", rest = ""] = LOOPBACK.exec(uri) ?? [];
-  if (host === undefined || Number(port) > PORT_MAX) return undefined;
+  const [, host, port = "80", rest = ""] = LOOPBACK.exec(uri) ?? [];
+  if (host === undefined || Number(port) < 1 || Number(port) > PORT_MAX) return undefined;
   return { host, rest };
 }

@@ -80,8 +80,10 @@ export class Consent {
         const { client, redirect_uri, state } = target;
         const { browser, headers } = this.#cookie.keep(request);
         const asking = { client_id: client.client_id, redirect_uri, scope, code_challenge };
-        const sealed = await this.#seal.close({ ...asking, ...(state && { state }) }, browser);
-        const signed_in = sessions.of(request) !== undefined;
+        const shown_to = sessions.of(request)?.namespace;
+        const more = { ...(state && { state }), ...(shown_to !== undefined && { shown_to }) };
+        const sealed = await this.#seal.close({ ...asking, ...more }, browser);
+        const signed_in = shown_to !== undefined;
         return consentPage({ client, redirect_uri, scope, sealed, signed_in, headers });
       });
     });
@@ -89,7 +91,7 @@ export class Consent {
 
   /** `POST /oauth/authorize`: what the person decided, in the browser that was asked. */
   async decide(request: Request, remote: Remote): Promise<Response> {
-    const { clients, address, sessions, pace } = this.#needs;
+    const { clients, grants, address, sessions, pace } = this.#needs;
     return await this.#onPage(async () => {
       address.refuseForeign(request);
       const wait = pace.take(request, remote, sessions.of(request)?.form_token);
@@ -102,9 +104,12 @@ export class Consent {
       if (!isRegistered(redirect_uri, client.redirect_uris)) throw new Refusal("unknown_redirect");
       const target: Target = { client, redirect_uri, state };
       const decision = params.get("decision");
-      if (decision === "deny") return this.#refused(target, new Refusal("denied"));
+      if (decision === "deny") {
+        grants.deny(form.form_id, form.expires_at);
+        return this.#refused(target, new Refusal("denied"));
+      }
       if (decision !== "allow") throw new Refusal("wrong_decision");
-      const namespace = this.#allowing(request, params);
+      const namespace = this.#allowing(request, params, form);
       if (namespace instanceof Refusal) {
         return this.#again(request, { form, sealed, client, refusal: namespace });
       }
@@ -112,11 +117,18 @@ export class Consent {
     });
   }
 
-  /** Whose machines the person may open: known by the secret, or by who is signed in. */
-  #allowing(request: Request, params: Params): string | Refusal {
+  /**
+   * Whose machines the person may open: known by a secret that was typed, or by the session that
+   * the form was shown to. No other session counts, as the person saw nothing of it.
+   */
+  #allowing(request: Request, params: Params, { shown_to }: Form): string | Refusal {
     const { sessions, machines, grants } = this.#needs;
     const secret = params.get("relay_secret")?.trim();
-    const namespace = secret ? namespaceOf(secret) : sessions.of(request)?.namespace;
+    const signed_in = shown_to === undefined ? undefined : sessions.of(request)?.namespace;
+    if (!secret && signed_in !== undefined && signed_in !== shown_to) {
+      throw new Refusal("other_session");
+    }
+    const namespace = secret ? namespaceOf(secret) : signed_in;
     if (namespace === undefined) return new Refusal("wrong_secret");
     // Any secret of the right form is a namespace; the first time, a daemon proves that it is one.
     const is_proved = machines.list(namespace).length > 0 || grants.isKnown(namespace);
@@ -142,8 +154,9 @@ export class Consent {
       refusal: Refusal;
     },
   ): Response {
-    const { redirect_uri, scope } = form;
-    const signed_in = this.#needs.sessions.of(request) !== undefined;
+    const { redirect_uri, scope, shown_to } = form;
+    const now = this.#needs.sessions.of(request)?.namespace;
+    const signed_in = now !== undefined && now === shown_to;
     const { headers } = this.#cookie.keep(request);
     return consentPage({ client, redirect_uri, scope, sealed, signed_in, refusal, headers });
   }

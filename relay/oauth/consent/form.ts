@@ -16,6 +16,8 @@ const Sealed = z.object({
   form_id: z.string(),
   /** Which browser it was shown in: the digest of its cookie. */
   browser: z.string(),
+  /** The namespace that was signed in when it was shown; absent when nobody was. */
+  shown_to: z.string().optional(),
   expires_at: z.number(),
   client_id: z.string(),
   redirect_uri: z.string(),

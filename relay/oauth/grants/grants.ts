@@ -62,8 +62,7 @@ export class Grants {
     const { client_id, namespace, scope, redirect_uri, code_challenge, form_id } = consent;
     db.transactNow(() => {
       sweep(db, now);
-      if (rows.isSpent(db, form_id)) throw new Refusal("lost_form");
-      rows.spendForm(db, form_id, consent.form_expires_at);
+      this.#decide(form_id, consent.form_expires_at);
       rows.insertGrant(db, {
         ...{ grant_id, client_id, namespace, scope, asker: this.#freshAsker() },
         ...{ state: "inactive", granted_at: now, exchanged_at: null, expires_at: now + CODE_MS },
@@ -74,6 +73,15 @@ export class Grants {
       });
     });
     return code;
+  }
+
+  /** The person said no: what was denied cannot be allowed afterwards. */
+  deny(form_id: string, form_expires_at: number): void {
+    const { db, clock } = this.#needs;
+    db.transactNow(() => {
+      sweep(db, clock.now());
+      this.#decide(form_id, form_expires_at);
+    });
   }
 
   /** Tokens for a code, once. A second time, whatever was issued for it is revoked. */
@@ -205,6 +213,13 @@ export class Grants {
     const { expires_at, scope } = issued;
     const expires_in = Math.floor((expires_at - now) / 1000);
     return { access_token, token_type: "Bearer", expires_in, refresh_token, scope };
+  }
+
+  /** In a transaction. A form is decided once, and remembered for as long as it would open. */
+  #decide(form_id: string, expires_at: number): void {
+    const { db } = this.#needs;
+    if (rows.isSpent(db, form_id)) throw new Refusal("decided_form");
+    rows.spendForm(db, form_id, expires_at);
   }
 
   #end(grant: rows.Grant, on: "revoked" | "replayed"): void {

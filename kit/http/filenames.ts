@@ -31,7 +31,7 @@ export function extensionOf(name: string): string {
 
 /** Types that a browser would run, or that hold others: they are bytes to us. */
 const ACTIVE =
-  /^(?:multipart|message)\/|\b(?:html|xhtml|xml|xsl|xslt|svg|css|\w*script)\b|flash|java|xul/;
+  /^(?:multipart|message)\/|\b(?:html|xhtml|xml|xsl|xslt|svg|css|wasm|\w*script)\b|flash|java|xul|signed-exchange|webbundle/;
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 /** A media type without parameters; `application/octet-stream` for one that could do anything. */
