@@ -76,7 +76,8 @@ export interface PanesOptions {
 /** Secrets of ours, and marks by which a running agent knows itself: no other agent's business. */
 const WITHHELD = [
   /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
-  /^MESH_(SURFACES|RELAY)__/i,
+  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
+  /^MESH_ROUTING__WEBHOOK$/i,
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
 ];

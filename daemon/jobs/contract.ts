@@ -224,7 +224,7 @@ export const createJob = contract({
     }
   }),
   returns: z.union([Job, Template]),
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check", "path_not_allowed"],
 });
 export type JobAsked = z.output<typeof createJob.body>;
 
