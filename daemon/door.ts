@@ -1,7 +1,7 @@
 /** Who may call the daemon (contract 10): Host, Origin, then the token. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Contract } from "kit/contract.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import { isLoopback } from "./places.ts";
@@ -52,7 +52,7 @@ export class Gate {
     const { auth_token } = this.#options;
     if (auth_token === undefined) return true;
     if (token === undefined) return false;
-    return timingSafeEqual(digest(token), digest(auth_token));
+    return equalSecrets(token, auth_token);
   }
 
   /** A browser on this machine, on a page of this daemon. */
@@ -78,11 +78,6 @@ export class Gate {
     const allowed = this.#options.allowed_hosts.includes(nameOf(host));
     return origin === `http://${host}` || (allowed && origin === `https://${host}`);
   }
-}
-
-/** Digests are of one length, whatever was sent. */
-function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
 }
 
 function hostOf(request: Request): string {

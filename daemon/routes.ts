@@ -2,6 +2,7 @@
 
 import type { Contract } from "kit/contract.ts";
 import { Refused } from "kit/client.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller, Route } from "kit/route.ts";
 import { VERSION } from "kit/contract.ts";
@@ -84,7 +85,7 @@ export function routesOf(daemon: Daemon): Route[] {
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
     ...agentRoutes(daemon.agents, {
-      holdsHookToken: (token) => token === daemon.identity.hook_token,
+      holdsHookToken: (token) => holdsHookToken(daemon, token),
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
       circleOf: (socket, pane_id) => daemon.spawns.circleOf(socket, pane_id),
     }),
@@ -103,6 +104,10 @@ export function routesOf(daemon: Daemon): Route[] {
   return routes;
 }
 
+function holdsHookToken({ identity }: Daemon, token: string | undefined): boolean {
+  return token !== undefined && equalSecrets(token, identity.hook_token);
+}
+
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
 export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "authorized">): Wire {
   const { peers, delivery, directory } = daemon;
@@ -112,7 +117,7 @@ export function wire(daemon: Daemon, line: Line, { authorized }: Pick<Caller, "a
       version: VERSION,
       authorized: (connect) => {
         if (daemon.gate.holds(connect.auth_token)) return "caller";
-        const hooks = connect.auth_token === daemon.identity.hook_token;
+        const hooks = holdsHookToken(daemon, connect.auth_token);
         return hooks && isPlugin(connect) ? "reporter" : undefined;
       },
       greet: (connect) => greet(daemon, connect),
