@@ -89,6 +89,11 @@ export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
 }
 
+/** An environment for a program of others. */
+export function withoutSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
+}
+
 const COLUMNS = ["pane_id", "pane_pid", "pane_dead", "window_id", "session_name"];
 const FORMAT = COLUMNS.map((name) => `#{${name}}`).join("\t");
 const SHOWN = ["-P", "-F", FORMAT];
@@ -252,11 +257,11 @@ export class Panes implements Terminals {
   async #startServer(socket: string, session: string, launch: Launch): Promise<Opened> {
     Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
     const { env } = this.#options;
-    const clean = Object.entries(env).filter(([name]) => !isWithheld(name) && name !== "TMUX");
+    const { TMUX: _, ...clean } = withoutSecrets(env);
     const started = arguments_(this.#atHome(launch), []);
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
       args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
-      env: { LC_ALL: "C.UTF-8", ...Object.fromEntries(clean) },
+      env: { LC_ALL: "C.UTF-8", ...clean },
       clearEnv: true,
       stdin: "null",
     }).output();

@@ -2,7 +2,7 @@
 
 import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/clock.ts";
-import { isWithheld } from "./panes.ts";
+import { withoutSecrets } from "./panes.ts";
 
 /** What is kept of a program's output while it runs; all before is dropped. */
 const OUTPUT_BYTES_MAX = 16_384;
@@ -28,7 +28,7 @@ export interface Programs {
 
 /** The programs of this machine. Our own secrets stay out of their environment. */
 export function programsOf(clock: Clock, env: Readonly<Record<string, string>>): Programs {
-  const clean = Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
+  const clean = withoutSecrets(env);
   return {
     async run([program = "", ...args], { cwd, timeout_ms, signal }) {
       try {

@@ -173,6 +173,16 @@ Deno.test("a release that was not proved is given the message by `codex queue`",
   assert(home.asked.every(({ method }) => method === "thread/read"));
 });
 
+Deno.test("`codex queue` is not given the daemon's own secrets", async () => {
+  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", OPENAI_API_KEY: "theirs" };
+  const script = `#!/bin/sh\nenv > ${home.dir}/said\n`;
+  Deno.writeTextFileSync(join(home.dir, "bin", "codex"), script);
+  await rungsOf(home, SHARED, { env }).command.deliver(SHARED, PARCEL);
+  const said = Deno.readTextFileSync(join(home.dir, "said"));
+  assert.deepEqual([said.includes("s3cret"), said.includes("theirs")], [false, true]);
+});
+
 Deno.test("the command is not used where the socket serves, at a dialog, or for a book", async () => {
   await using proved = new CodexHome().listen({ "thread/read": IDLE });
   const reason = async (home: CodexHome, parcel = PARCEL) => {

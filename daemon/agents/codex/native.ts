@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { withoutSecrets } from "../../panes.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
 import { type Absence, AppServer, within } from "./app_server.ts";
 import { type Doing, isThreadId, readThread, type Thread } from "./threads.ts";
@@ -136,7 +137,8 @@ async function queue(
   try {
     const running = new Deno.Command("codex", {
       args,
-      env: { ...env, CODEX_HOME: codex_home },
+      env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
+      clearEnv: true,
       stdin: "null",
       stdout: "null",
       stderr: "piped",
