@@ -1,20 +1,27 @@
 # The relay as an image: docker build -t mesh-relay . (docs/relay.md says how to run it)
 
+# A release resolves these tags to digests, builds with the digests and publishes them:
+#   docker build --build-arg BUILD_IMAGE=node@sha256:… --build-arg RUN_IMAGE=debian@sha256:… .
+ARG BUILD_IMAGE=node:24-slim
+ARG RUN_IMAGE=debian:trixie-slim
+
 # Nothing in this stage needs root, so that a test can run it line by line.
-FROM node:24-slim AS build
+FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 ENV DENO_DIR=/src/cache
-RUN npm install --no-save --no-audit --no-fund --prefix tools deno@2.9.6
+COPY .ci/deno/package.json .ci/deno/package-lock.json tools/
+# The lock file has the hash of the x64 build. For arm64 npm checks only what the registry says.
+RUN if [ "$(uname -m)" = x86_64 ]; then npm ci --ignore-scripts --no-audit --no-fund --prefix tools; else npm install --no-save --ignore-scripts --no-audit --no-fund --prefix arm @deno/linux-arm64-glibc@2.9.6 && cp -r arm/node_modules tools/; fi
+RUN mkdir -p out/bin out/data && cp tools/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
+# deno.json freezes the lock file, so that only packages with a known hash are bundled.
 COPY deno.json deno.lock main.ts cli.ts ./
 COPY kit kit
 COPY cli cli
 COPY daemon daemon
 COPY relay relay
-RUN mkdir -p out/bin out/data
-RUN tools/node_modules/.bin/deno bundle --quiet --platform deno -o out/mesh.js main.ts
-RUN cp tools/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
+RUN out/bin/deno bundle --quiet --platform deno -o out/mesh.js main.ts
 
-FROM debian:trixie-slim
+FROM ${RUN_IMAGE}
 COPY --from=build /src/out/bin/deno /usr/local/bin/deno
 COPY --from=build /src/out/mesh.js /opt/mesh/mesh.js
 COPY --from=build --chown=10001:10001 /src/out/data /data

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Clock } from "kit/clock.ts";
+import { mustBeOurs } from "kit/host/private_files.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
@@ -69,6 +70,7 @@ export async function startDaemon(
   const running = await tryHealth(find());
   if (running) return { url: find().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
+  mustBeOurs(statePath(env)); // The daemon's log is written there before the daemon looks.
   const logged = sizeOf(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;

@@ -1,7 +1,7 @@
 /** Who may call the daemon (contract 10): Host, Origin, the owner of the socket, then the token. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Contract } from "kit/contract.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import { isLoopback } from "./places.ts";
@@ -77,7 +77,7 @@ export class Gate {
   isToken(token: string | undefined): boolean {
     const { auth_token } = this.#options;
     if (auth_token === undefined || token === undefined) return false;
-    return timingSafeEqual(digest(token), digest(auth_token));
+    return equalSecrets(token, auth_token);
   }
 
   /** The page of ours that a browser of this machine asks from. */
@@ -104,11 +104,6 @@ export class Gate {
     const allowed = this.#options.allowed_hosts.includes(nameOf(host));
     return origin === `http://${host}` || (allowed && origin === `https://${host}`);
   }
-}
-
-/** Digests are of one length, whatever was sent. */
-function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
 }
 
 function hostOf(request: Request): string {

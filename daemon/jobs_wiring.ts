@@ -7,6 +7,7 @@ import type { Start, Started, Worker } from "./jobs/fires/needs.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { isLive, placeOf } from "./peers/directory.ts";
 import * as peerRows from "./peers/store.ts";
+import { allowedFolder } from "./spawn/paths.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -47,6 +48,11 @@ export function openJobs(house: Daemon): Jobs {
       notify: (to_peer, text) => house.notes.tell(to_peer, text),
     },
     checks: config["jobs.checks"],
+    allows_paths: config["spawn.allowed_paths"].length > 0,
+    folder: (path) => {
+      const allowed = config["spawn.allowed_paths"];
+      return allowedFolder(path, { allowed, home: outside.terminals.home });
+    },
     run: (argv, where) => outside.programs.run(argv, { ...where, signal: house.ending }),
     history_ms: config["daemon.history_days"] * DAY_MS,
   });

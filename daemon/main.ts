@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
+import type { Exposed } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { keyedNumbers } from "./numbers.ts";
 import { agentsOf } from "./outside.ts";
@@ -9,6 +10,7 @@ import { VERDICTS_FILE } from "./agents/selftest/contract.ts";
 import { marksIn } from "./agents/selftest/marks.ts";
 import { Daemon } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
+import { closeConfig, closeState, logExposed } from "./exposure.ts";
 import { filesIn } from "./files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./places.ts";
 import { boundedLog } from "./log_file.ts";
@@ -23,7 +25,9 @@ const DRAIN_MS_MAX = 5000;
 /** Runs a daemon until SIGTERM or SIGINT; the exit code of the process. */
 export async function runDaemon(env: Env): Promise<number> {
   let config: Config;
+  const exposed: Exposed[] = [];
   try {
+    exposed.push(...closeConfig(env));
     config = readConfig(env, readTextOrNothing);
   } catch (fault) {
     return say(fault instanceof Error ? fault.message : String(fault), 2);
@@ -32,6 +36,7 @@ export async function runDaemon(env: Env): Promise<number> {
   let held: Lock;
   try {
     Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
+    exposed.push(...closeState(state));
     held = Lock.take(join(state, "lock"));
   } catch (fault) {
     const why = fault instanceof Error ? fault.message : String(fault);
@@ -44,12 +49,16 @@ export async function runDaemon(env: Env): Promise<number> {
       1,
     );
   }
-  return await serveUntilTold(config, state, env);
+  const log = jsonLog(systemClock, "info", boundedLog(join(state, "daemon.log")));
+  logExposed(log, exposed);
+  return await serveUntilTold(config, { state, env, log });
 }
 
-async function serveUntilTold(config: Config, state: string, env: Env): Promise<number> {
-  const write = boundedLog(join(state, "daemon.log"));
-  const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
+async function serveUntilTold(
+  config: Config,
+  { state, env, log }: { state: string; env: Env; log: Log },
+): Promise<number> {
+  const [clock, ids] = [systemClock, randomIds];
   await using agents = agentsOf({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
   // A fifth of the start, for those who have a relay.

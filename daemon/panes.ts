@@ -78,7 +78,8 @@ export interface PanesOptions {
 /** Secrets of ours, and marks by which a running agent knows itself: no other agent's business. */
 const WITHHELD = [
   /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
-  /^MESH_(SURFACES|RELAY)__/i,
+  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
+  /^MESH_ROUTING__WEBHOOK$/i,
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
 ];
@@ -88,6 +89,11 @@ const PLACES: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 /** Whether a variable must not be seen by a spawned agent. */
 export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
+}
+
+/** An environment for a program of others. */
+export function withoutSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
 }
 
 const COLUMNS = ["pane_id", "pane_pid", "pane_dead", "window_id", "session_name"];
@@ -263,11 +269,11 @@ export class Panes implements Terminals {
     const checked = checkSocket(socket);
     if (checked.state === "refused") return { ok: false, reason: checked.reason };
     const { env } = this.#options;
-    const clean = Object.entries(env).filter(([name]) => !isWithheld(name) && name !== "TMUX");
+    const { TMUX: _, ...clean } = withoutSecrets(env);
     const started = arguments_(this.#atHome(launch), []);
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
       args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
-      env: { LC_ALL: "C.UTF-8", ...Object.fromEntries(clean) },
+      env: { LC_ALL: "C.UTF-8", ...clean },
       clearEnv: true,
       stdin: "null",
     }).output();

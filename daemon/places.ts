@@ -25,11 +25,21 @@ export function readTextOrNothing(path: string): string | undefined {
   }
 }
 
-/** Written whole or not at all, and for nobody else's eyes. */
+/** Written whole or not at all, and for nobody else's eyes. No link at either name is followed. */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  Deno.writeTextFileSync(fresh, text, { mode: 0o600 });
+  removeOrNothing(fresh); // What a crash left, or a link that somebody planted.
+  Deno.writeTextFileSync(fresh, text, { mode: 0o600, createNew: true });
   Deno.renameSync(fresh, path);
+}
+
+/** A file that is not there is removed already. Of a link the link goes, and not its target. */
+export function removeOrNothing(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
 }
 
 export function isLoopback(host: string): boolean {

@@ -1,7 +1,8 @@
 /** Programs that the configuration names: run without a shell, bounded in time and output. */
 
+import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/clock.ts";
-import { isWithheld } from "./panes.ts";
+import { withoutSecrets } from "./panes.ts";
 
 /** What is kept of a program's output while it runs; all before is dropped. */
 const OUTPUT_BYTES_MAX = 16_384;
@@ -15,7 +16,10 @@ export interface Ran {
 }
 
 export interface Programs {
-  /** Runs a program in a folder, links followed; never throws for what a program may do. */
+  /**
+   * Runs a program in a folder; never throws for what a program may do. `cwd` is the real path that
+   * the caller approved: where a link stands on it by now, nothing runs.
+   */
   run(
     argv: readonly string[],
     where: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
@@ -24,13 +28,13 @@ export interface Programs {
 
 /** The programs of this machine. Our own secrets stay out of their environment. */
 export function programsOf(clock: Clock, env: Readonly<Record<string, string>>): Programs {
-  const clean = Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
+  const clean = withoutSecrets(env);
   return {
     async run([program = "", ...args], { cwd, timeout_ms, signal }) {
       try {
-        const folder = await Deno.realPath(cwd);
+        using folder = holdFolder(cwd);
         const child = new Deno.Command(program, {
-          ...{ args, cwd: folder, env: clean, clearEnv: true },
+          ...{ args, cwd: folder.path, env: clean, clearEnv: true },
           ...{ stdin: "null", stdout: "piped", stderr: "piped" },
         }).spawn();
         return await watch(child, clock, { timeout_ms, signal });
@@ -40,6 +44,26 @@ export function programsOf(clock: Clock, env: Readonly<Record<string, string>>):
       }
     },
   };
+}
+
+/**
+ * A folder that is held open, and a path that leads to it and to nothing else. So what was looked
+ * at is where the program starts, even if the folder is renamed and a link put in its place.
+ */
+function holdFolder(path: string): Disposable & { readonly path: string } {
+  if (Deno.build.os !== "linux") {
+    if (Deno.realPathSync(path) !== path) throw new Error(`"${path}" is a link now`);
+    return { path, [Symbol.dispose]: () => undefined };
+  }
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY;
+  const descriptor = openSync(path, flags);
+  const held = {
+    path: `/proc/${Deno.pid}/fd/${descriptor}`,
+    [Symbol.dispose]: () => closeSync(descriptor),
+  };
+  if (Deno.readLinkSync(held.path) === path) return held;
+  held[Symbol.dispose]();
+  throw new Error(`"${path}" is a link now`);
 }
 
 /** Waits for a program's end, or brings it about; what it leaves running does not hold us. */

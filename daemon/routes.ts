@@ -2,6 +2,7 @@
 
 import type { Contract } from "kit/contract.ts";
 import { Refused } from "kit/client.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/problem.ts";
 import type { Caller, Route } from "kit/route.ts";
 import { VERSION } from "kit/contract.ts";
@@ -107,7 +108,7 @@ function programRoutes(daemon: Daemon): Route[] {
       isAgent: (caller) => callers.isAgent(caller),
     }),
     ...agentRoutes(daemon.agents, {
-      holdsHookToken: (token) => token === daemon.identity.hook_token,
+      holdsHookToken: (token) => holdsHookToken(daemon, token),
       provenOf: (named, caller) => callers.provenOf(named, caller),
       sessionOf: (socket, pane_id) => daemon.outside.sessionOf(socket, pane_id),
       circleOf: (socket, pane_id) => daemon.spawns.circleOf(socket, pane_id),
@@ -130,6 +131,10 @@ function upgradeFor(daemon: Daemon, request: Request, caller: Caller): Response 
   return upgrade(request, (line) => wire(daemon, line, caller));
 }
 
+function holdsHookToken({ identity }: Daemon, token: string | undefined): boolean {
+  return token !== undefined && equalSecrets(token, identity.hook_token);
+}
+
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
 export function wire(
   daemon: Daemon,
@@ -143,7 +148,7 @@ export function wire(
       version: VERSION,
       authorized: (connect) => {
         if (daemon.gate.isToken(connect.auth_token)) return "caller";
-        const hooks = connect.auth_token === daemon.identity.hook_token;
+        const hooks = holdsHookToken(daemon, connect.auth_token);
         return hooks && isPlugin(connect) ? "reporter" : undefined;
       },
       greet: (connect) => greet(daemon, connect, { remote }),

@@ -15,6 +15,7 @@ interface Need {
 /** What the tests run against, and the package it comes from. */
 const NEEDS: readonly Need[] = [
   { programs: ["tmux"], apt: "tmux" },
+  { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
 ];
 

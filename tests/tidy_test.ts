@@ -97,6 +97,13 @@ rule("no barrels, no star exports", () => [
   ...lines(SOURCES, (line) => /^export \* /.test(line) ? "exports all" : undefined),
 ]);
 
+/** A comparison that stops at the first difference tells how much of a guess is right. */
+rule("a secret is compared in constant time", () => {
+  const left = /\b(?:\w+_token|\w*secret|\w*password)\)? [!=]== (?!undefined|null|["'\d])/;
+  const right = /[!=]== (?:\w+\.)*(?:\w+_token|\w*secret|\w*password)\b/;
+  return lines(HOUSE, (line) => left.test(line) || right.test(line) ? line.trim() : undefined);
+});
+
 rule("nothing is left to do, and nobody shouts", () =>
   lines(SOURCES, (line, _, { path }) => {
     if (path === "tests/tidy_test.ts") return undefined;

@@ -1,6 +1,8 @@
 /** Changes to the configuration files of other programs: shown first, backed up, all or nothing. */
 
+import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { removeOrNothing } from "../places.ts";
 
 /** A value that a JSON file can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -179,18 +181,27 @@ function copy(path: string, to: string): void {
   write(to, Deno.readTextFileSync(path), Deno.statSync(path));
 }
 
-/** Writes a file with the mode and the owner of the one that it stands in for. */
+/**
+ * Writes a new file with the mode and the owner of the one that it stands in for. Root may do this
+ * in another user's home, and that user may put links there: none is followed, and mode and owner
+ * are set on the open file.
+ */
 function write(path: string, text: string, like: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
   const mode = like?.mode === null || like === undefined ? NEW_FILE_MODE : like.mode & 0o777;
-  using file = Deno.openSync(path, { write: true, create: true, truncate: true, mode: 0o600 });
-  const bytes = new TextEncoder().encode(text);
-  for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
-  file.syncSync();
-  if (like && like.uid !== null && like.uid !== Deno.uid()) {
-    Deno.chownSync(path, like.uid, like.gid); // Root, in another user's home.
+  removeOrNothing(path);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    const bytes = new TextEncoder().encode(text);
+    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+    fsyncSync(file);
+    if (like && like.uid !== null && like.gid !== null && like.uid !== Deno.uid()) {
+      fchownSync(file, like.uid, like.gid);
+    }
+    if (Deno.build.os !== "windows") fchmodSync(file, mode);
+  } finally {
+    closeSync(file);
   }
-  Deno.chmodSync(path, mode);
 }
 
 /** Lines that go (`-`) and come (`+`); those around them may hold other programs' secrets. */

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { contract, Instant, line, Name, QueryNumber, Text, TextOrNone } from "kit/contract.ts";
+import { Sender } from "../asks/contract.ts";
 import { Cron, Timezone } from "../cron.ts";
 import { Backend } from "../peers/contract.ts";
 import { attemptMachine, jobMachine, templateMachine } from "./machine.ts";
@@ -158,7 +159,6 @@ export type JobInList = z.output<typeof JobInList>;
 export const TemplateInList = Template.partial({ request: true, provenance: true }).extend(Brief);
 export type TemplateInList = z.output<typeof TemplateInList>;
 
-const Speaker = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
 const path = line(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
 
 const Asked = z.object({
@@ -171,7 +171,7 @@ const Asked = z.object({
   profile: Name.optional(),
   circle: Name.optional(),
   owner_peer: z.string().min(1).optional(),
-  created_by: Speaker.optional(),
+  created_by: Sender.optional(),
   process_scope: ProcessScope.optional(),
   continuity: Continuity.optional(),
   due_at: Instant.optional(),
@@ -224,7 +224,7 @@ export const createJob = contract({
     }
   }),
   returns: z.union([Job, Template]),
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check", "path_not_allowed"],
 });
 export type JobAsked = z.output<typeof createJob.body>;
 

@@ -51,6 +51,8 @@ export interface JobsNeeds extends FireNeeds {
     };
   };
   readonly notices: NoticeNeeds;
+  /** Whether `spawn.allowed_paths` names any folder. */
+  readonly allows_paths: boolean;
   readonly history_ms: number;
 }
 
@@ -74,6 +76,16 @@ export class Jobs {
         return this.#enter({ ...made, execution }, { ...source, due_at });
       },
     });
+  }
+
+  /**
+   * Refuses a folder that no agent could be started in, before anything is written. Where spawning
+   * is not set up the job is kept: it becomes `unavailable`, and can be run once it is set up.
+   */
+  async refuseFolder(path: string | undefined): Promise<void> {
+    if (path === undefined || !this.#needs.allows_paths) return;
+    const found = await this.#needs.folder(path);
+    if (!found.ok) throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
   /** A job; with `cron` the template that jobs come of. */

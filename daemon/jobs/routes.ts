@@ -15,7 +15,8 @@ export interface JobDoors {
 
 export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
   return [
-    route(contracts.createJob, ({ body, caller, headers, commit }) => {
+    route(contracts.createJob, async ({ body, caller, headers, commit }) => {
+      await jobs.refuseFolder(body.path);
       const manner = { proven_human: doors.provenHuman(caller, headers) };
       return commit(() => jobs.create(body, manner));
     }, {

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { contract, Name, Text } from "kit/contract.ts";
+import { Sender } from "../asks/contract.ts";
 import { Backend, TmuxSocket } from "../peers/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
@@ -78,7 +79,7 @@ export const spawnPeer = contract({
     role: z.enum(["agent", "orchestrator"]).optional(),
     name: Name.optional(),
     message: Text.optional(),
-    from_peer: z.string().min(1).optional(),
+    from_peer: Sender.optional(),
     source_pane: Pane.optional(),
   }),
   returns: Spawned,

@@ -1,4 +1,4 @@
-/** Where agents may be started: folders below the allowed ones, once every link is followed. */
+/** Where agents may be started and checks may run: the allowed folders and all below them. */
 
 import { isAbsolute, join, sep } from "node:path";
 

@@ -1,7 +1,6 @@
 /** Who is signed in: random cookies, of which only digests are held, in memory, for a day. */
 
-import { Buffer } from "node:buffer";
-import { timingSafeEqual } from "node:crypto";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import type { Clock, Ids } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 import type { Address } from "../address.ts";
@@ -65,7 +64,9 @@ export class Sessions {
     const session = this.of(request);
     if (!session) return;
     const given = form_token ?? request.headers.get("x-mesh-form-token");
-    if (given === null ? address.isFromOurPage(request) : isSame(given, session.form_token)) return;
+    if (given === null ? address.isFromOurPage(request) : equalSecrets(given, session.form_token)) {
+      return;
+    }
     throw new Problem("wrong_form_token", {});
   }
 
@@ -76,7 +77,7 @@ export class Sessions {
   refuseOtherSession(request: Request): void {
     const given = request.headers.get("x-mesh-form-token");
     const session = this.of(request);
-    if (given === null || !session || isSame(given, session.form_token)) return;
+    if (given === null || !session || equalSecrets(given, session.form_token)) return;
     throw new Problem("wrong_form_token", {});
   }
 
@@ -151,9 +152,4 @@ export class Sessions {
     const name = this.#nameOf(request);
     return `${name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`;
   }
-}
-
-/** Digests are of one length, whatever was sent. */
-function isSame(given: string, expected: string): boolean {
-  return timingSafeEqual(Buffer.from(digestOf(given)), Buffer.from(digestOf(expected)));
 }

@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import * as z from "zod";
+import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import { relayMigrations } from "../migrations.ts";
@@ -27,7 +28,7 @@ function hold(path: string, issuer: string, log: Log): Held {
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   // What SQLite puts beside it is as private. However it is called, one file has one lock.
   const real = Deno.realPathSync(path);
-  Deno.chmodSync(real, 0o600);
+  for (const file of [real, `${real}-wal`, `${real}-shm`, `${real}.lock`]) close(file, log);
   const lock = Deno.openSync(`${real}.lock`, { create: true, write: true, mode: 0o600 });
   try {
     if (!lock.tryLockSync(true)) {
@@ -46,6 +47,14 @@ function hold(path: string, issuer: string, log: Log): Held {
   } catch (fault) {
     lock.close();
     throw fault;
+  }
+}
+
+/** Refuses a file of another user; what others could open is closed, and one line says so. */
+function close(path: string, log: Log): void {
+  const exposed = makePrivate(path);
+  if (exposed) {
+    log.warn("Other users could open a private file; it is closed to them", { ...exposed });
   }
 }
 

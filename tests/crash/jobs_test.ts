@@ -9,7 +9,10 @@ const LOOK_EVERY_MS = 20;
 const PATIENCE_MS = 15_000;
 /** Slow enough that the daemon is killed while it runs. */
 const CHECKS = { slow: { argv: ["sleep", "1"] }, quick: { argv: ["true"] } };
-const SETTINGS = { MESH_JOBS__CHECKS: JSON.stringify(CHECKS) };
+const SETTINGS = {
+  MESH_JOBS__CHECKS: JSON.stringify(CHECKS),
+  MESH_SPAWN__ALLOWED_PATHS: "/tmp",
+};
 
 interface Job {
   readonly job_id: string;

@@ -51,6 +51,16 @@ export async function template(w: World, id: string): Promise<WireTemplate> {
   return mustBeTemplate(await w.call(getJob, { params: { id } }));
 }
 
+/** The job, once it has come to this state; what it waits for may be on the disk. */
+export async function comesTo(w: World, id: string, state: string): Promise<WireJob> {
+  for (let turn = 0; turn < 100; turn++) {
+    const now = await job(w, id);
+    if (now.state === state) return now;
+    await w.clock.settle();
+  }
+  throw new Error(`${id} is ${await stateOf(w, id)}, and not ${state}`);
+}
+
 export async function stateOf(w: World, id: string): Promise<string> {
   return (await job(w, id)).state;
 }

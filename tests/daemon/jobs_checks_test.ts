@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/clock.ts";
 import { type Programs, programsOf } from "../../daemon/programs.ts";
-import { world } from "../world.ts";
+import { type World, world } from "../world.ts";
 import { post } from "./cast.ts";
-import { attemptOf, cancel, create, job, update, worker } from "./jobs_cast.ts";
+import { attemptOf, cancel, comesTo, create, job, update, worker } from "./jobs_cast.ts";
 
 const CHECKS = {
   tests: { argv: ["deno", "task", "test"], timeout_seconds: 60 },
   lint: { argv: ["deno", "lint"] },
 };
-const settings = { "jobs.checks": JSON.stringify(CHECKS) };
+const HOME = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-checks-" }));
+const settings = { "jobs.checks": JSON.stringify(CHECKS), "spawn.allowed_paths": HOME };
+const at_home = { path: HOME };
 
 /** Programs that end as a test says, once it lets them. */
 function scripted(exits: Readonly<Record<string, number | null>>) {
@@ -25,6 +27,11 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
   return {
     programs,
     ran,
+    /** Its first program runs. */
+    async begun(w: World): Promise<void> {
+      for (let turn = 0; turn < 100 && ran.length === 0; turn++) await w.clock.settle();
+      assert.ok(ran.length > 0);
+    },
     hold(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>();
       gate = promise;
@@ -34,22 +41,22 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
 }
 
 Deno.test("a job with checks is completed once they have passed, with their outcomes", async () => {
-  const { programs, ran, hold } = scripted({ test: 0, lint: 0 });
+  const { programs, ran, begun, hold } = scripted({ test: 0, lint: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w, "api", { path: "/work/api" });
+  const api = await worker(w, "api", at_home);
   const checks = ["tests", "lint"];
   const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
   await api.begin();
   await api.end("Mended");
+  await begun(w);
   const checking = await job(w, job_id);
   assert.deepEqual([checking.state, checking.phase], ["running", "checking"]);
-  assert.deepEqual(ran, [{ argv: CHECKS.tests.argv, cwd: "/work/api", timeout_ms: 60_000 }]);
+  assert.deepEqual(ran, [{ argv: CHECKS.tests.argv, cwd: HOME, timeout_ms: 60_000 }]);
   await api.end("Another turn");
   release();
-  await w.clock.settle();
-  const { state, result_summary, result_data } = await job(w, job_id);
-  assert.deepEqual([state, result_summary], ["completed", "Mended"]);
+  const { result_summary, result_data } = await comesTo(w, job_id, "completed");
+  assert.equal(result_summary, "Mended");
   const outcomes = result_data?.["checks"] as { name: string; exit: number; output_tail: string }[];
   assert.deepEqual(outcomes.map(({ name, exit }) => [name, exit]), [["tests", 0], ["lint", 0]]);
   assert.equal(ran[1]?.timeout_ms, 300_000);
@@ -60,20 +67,19 @@ Deno.test("a job with checks is completed once they have passed, with their outc
 Deno.test("a check that fails fails the job, whoever says that it is done [c2.job.checks]", async () => {
   const { programs, ran } = scripted({ test: 1, lint: 0 });
   await using w = world({ settings, programs });
-  const api = await worker(w);
+  const api = await worker(w, "api", at_home);
   const checks = ["tests", "lint"];
   const byTurn = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
   await api.begin();
   await api.end("Mended");
-  await w.clock.settle();
+  await comesTo(w, byTurn.job_id, "failed");
   const byHand = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
   await api.begin();
   const attempt_id = await attemptOf(w, byHand.job_id);
   await update(w, byHand.job_id, { state: "completed", attempt_id, result_data: { kept: true } });
-  await w.clock.settle();
   for (const { job_id } of [byTurn, byHand]) {
-    const { state, state_reason, error } = await job(w, job_id);
-    assert.deepEqual([state, state_reason], ["failed", "check_failed"]);
+    const { state_reason, error } = await comesTo(w, job_id, "failed");
+    assert.equal(state_reason, "check_failed");
     assert.equal(error, 'The check "tests" failed: 1');
   }
   assert.equal((await job(w, byHand.job_id)).result_data?.["kept"], true);
@@ -84,24 +90,24 @@ Deno.test("an executor that dies while its work is checked has done its turn", a
   const { programs, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w);
+  const api = await worker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
   await api.begin();
   await api.end("Done");
   await post(w, `/peers/${api.peer_id}/offline`, { terminal: true });
   release();
-  await w.clock.settle();
-  assert.equal((await job(w, job_id)).state, "completed");
+  await comesTo(w, job_id, "completed");
 });
 
 Deno.test("what is called off while its checks run stays called off", async () => {
-  const { programs, hold } = scripted({ test: 0 });
+  const { programs, begun, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w);
+  const api = await worker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
   await api.begin();
   await api.end("Done");
+  await begun(w);
   await cancel(w, job_id);
   release();
   await w.clock.settle();
@@ -112,7 +118,7 @@ Deno.test("checks that a crash cut off run again", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const first = scripted({ test: 0 }), release = first.hold();
   const w = world({ settings, programs: first.programs, db_path });
-  const api = await worker(w);
+  const api = await worker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
   await api.begin();
   await api.end("Done");
@@ -124,9 +130,8 @@ Deno.test("checks that a crash cut off run again", async () => {
   await w[Symbol.asyncDispose]();
   const second = scripted({ test: 0 });
   await using next = world({ settings, programs: second.programs, db_path: copy, clock: w.clock });
-  await next.clock.settle();
-  const { state, result_summary } = await job(next, job_id);
-  assert.deepEqual([state, result_summary, second.ran.length], ["completed", "Done", 1]);
+  const { result_summary } = await comesTo(next, job_id, "completed");
+  assert.deepEqual([result_summary, second.ran.length], ["Done", 1]);
 });
 
 Deno.test("checks are configured as programs with words, and a mistake is told with its key", () => {
@@ -139,17 +144,23 @@ Deno.test("checks are configured as programs with words, and a mistake is told w
 const programs = programsOf(systemClock, {
   PATH: Deno.env.get("PATH") ?? "",
   MESH_TOKEN: "hidden",
+  MESH_DAEMON__AUTH_TOKEN: "hidden",
+  MESH_RELAY__SECRET: "hidden",
+  MESH_SPAWN__ENV: '{"API_KEY": "hidden"}',
+  MESH_SPAWN__PROFILES: '{"big": {"env": {"API_KEY": "hidden"}}}',
+  MESH_ROUTING__WEBHOOK: "https://router.example/?key=hidden",
 });
 const signal = new AbortController().signal;
 const run = (argv: string[], cwd = "/", timeout_ms = 20_000) =>
   programs.run(argv, { cwd, timeout_ms, signal });
 
-Deno.test("a program runs without a shell, in its folder after links, and without our secrets", async () => {
+Deno.test("a program runs without a shell, in its folder and no link, and without our secrets", async () => {
   const folder = await Deno.makeTempDir();
   await Deno.mkdir(`${folder}/real`);
   await Deno.symlink(`${folder}/real`, `${folder}/link`);
-  const { exit, output } = await run(["pwd", "-P"], `${folder}/link`);
-  assert.deepEqual([exit, output], [0, `${await Deno.realPath(`${folder}/real`)}\n`]);
+  const real = await Deno.realPath(`${folder}/real`);
+  assert.deepEqual(await run(["pwd", "-P"], real), { exit: 0, output: `${real}\n` });
+  assert.equal((await run(["true"], `${real}/../link`)).exit, null);
   assert.equal((await run(["echo", "$PATH; false"])).output, "$PATH; false\n");
   assert.ok(!(await run(["env"])).output.includes("hidden"));
   await Deno.remove(folder, { recursive: true });

@@ -68,11 +68,15 @@ Deno.test("asks and notes count together, from this sender to this recipient alo
   assert.equal((await get(w, "/inbox")).items.length, 3);
 });
 
-Deno.test("a name that is not registered is a sender as well", async () => {
+Deno.test("senders that are not registered share one budget, whatever they call themselves", async () => {
   await using w = await slow();
-  for (let n = 0; n < 3; n++) await tell(w, "cli");
+  await enter(w, "eve");
+  for (const name of ["cli", "cron", "bot"]) assert.equal((await tell(w, name)).status, 200);
   assert.equal((await tell(w, "cli")).error, "rate_limited");
-  assert.equal((await tell(w, "cron")).status, 200);
+  assert.equal((await tell(w, "fresh-name")).error, "rate_limited");
+  assert.equal((await tell(w, "mcp-0123456789ab", "bob", "/ask")).error, "rate_limited");
+  assert.equal((await tell(w, "cli", "eve")).status, 200, "to another recipient they may speak");
+  assert.equal((await tell(w, "ada")).status, 200, "a registered peer has a budget of its own");
 });
 
 Deno.test("what is refused does not count, nor what is rolled back or a dry run", async () => {

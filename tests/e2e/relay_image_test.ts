@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import { until } from "./relay_lab.ts";
 
@@ -41,7 +41,7 @@ function copies(stage: number) {
 function build(dir: string): void {
   for (const { from, to } of copies(0)) {
     for (const source of from) {
-      const target = to.endsWith("/") ? join(dir, to, source) : join(dir, to);
+      const target = to.endsWith("/") ? join(dir, to, basename(source)) : join(dir, to);
       Deno.mkdirSync(dirname(target), { recursive: true });
       cpSync(join(HOUSE, source), target, { recursive: true });
     }

@@ -2,8 +2,8 @@
 
 import type { Clock } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { withoutSecrets } from "../../panes.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
-import { isWithheld } from "../../panes.ts";
 import { type Absence, AppServer, within } from "./app_server.ts";
 import { type Doing, isThreadId, readThread, type Thread } from "./threads.ts";
 
@@ -134,11 +134,10 @@ async function queue(
 ): Promise<Receipt> {
   const over = new AbortController();
   const args = ["queue", "--thread", threadId, `--message=${framed}`];
-  const clean = Object.entries(env).filter(([name]) => !isWithheld(name));
   try {
     const running = new Deno.Command("codex", {
       args,
-      env: { ...Object.fromEntries(clean), CODEX_HOME: codex_home },
+      env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
       clearEnv: true,
       stdin: "null",
       stdout: "null",

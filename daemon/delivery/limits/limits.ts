@@ -12,7 +12,7 @@ export interface LimitsOptions {
   readonly max_per_peer: number;
   /** Follow-ups that may come one after another without the human in it; 0 is any number. */
   readonly hops: number;
-  /** Messages from one sender to one recipient in a minute; 0 is any number. */
+  /** Messages from one peer, or from all that are none, to one recipient in a minute; 0 is off. */
   readonly pair_per_minute: number;
 }
 
@@ -29,6 +29,9 @@ export interface Weighed {
 
 /** What peers start by themselves. Replies, inbox items and our notices are never refused. */
 const LIMITED: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
+
+/** A sender that is no peer chooses its name freely, so that all of them share one count. */
+const UNREGISTERED = "";
 
 export class Limits {
   readonly #ground: Ground;
@@ -72,7 +75,11 @@ export class Limits {
     this.#room.set(peer_id, max_per_peer - waiting);
   }
 
-  /** Each follow-up is a hop. Where the human asked or was asked, the count begins anew. */
+  /**
+   * Each follow-up is a hop. Where the human asked or was asked, the count begins anew. A sender
+   * that leaves out `reply_to` begins a new chain: this stops loops of agents that say what they
+   * follow up on, and the count of each minute bounds the others.
+   */
   #refuseLongChain({ to, voice }: Weighed, reply_to: string): void {
     const { hops: limit } = this.#options;
     if (limit === 0 || to.role === "human" || voice !== "peer") return;
@@ -91,7 +98,7 @@ export class Limits {
     const { db, clock } = this.#ground;
     const { pair_per_minute: limit } = this.#options;
     if (limit === 0) return;
-    const pair = `${from.peer_id ?? from.name}\n${peer_id}`;
+    const pair = `${from.peer_id ?? UNREGISTERED}\n${peer_id}`;
     const retry_after_seconds = this.#pairs.wait(pair, limit, clock.now());
     if (retry_after_seconds > 0) {
       throw new Problem("rate_limited", { peer_id, limit, retry_after_seconds });

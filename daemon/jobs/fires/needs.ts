@@ -49,6 +49,11 @@ export interface Ran {
   readonly output: string;
 }
 
+/** The folder that a path names, without a link in it; else why it may not be used. */
+export type Folder =
+  | { readonly ok: true; readonly folder: string }
+  | { readonly ok: false; readonly why: string };
+
 export type State = z.output<typeof DeliveryState>;
 
 export interface FireNeeds {
@@ -87,6 +92,8 @@ export interface FireNeeds {
     ): Promise<boolean>;
   };
   readonly checks: Readonly<Record<string, Check>>;
-  /** Runs a program in a folder, without a shell. */
+  /** Follows the links of a path, and tells whether `spawn.allowed_paths` holds what it leads to. */
+  folder(path: string): Promise<Folder>;
+  /** Runs a program in a folder, without a shell. `cwd` has no link in it: see `folder`. */
   run(argv: readonly string[], where: { cwd: string; timeout_ms: number }): Promise<Ran>;
 }

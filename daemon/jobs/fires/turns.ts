@@ -239,8 +239,8 @@ export class Turns {
     const worker = attempt?.executor_peer_id
       ? this.#needs.peers.get(attempt.executor_peer_id)
       : undefined;
-    const cwd = execution.target.path ?? worker?.path ?? null;
-    const outcomes = await runChecks(execution.checks, cwd, this.#needs);
+    const path = execution.target.path ?? worker?.path ?? null;
+    const outcomes = await runChecks(execution.checks, path, this.#needs);
     db.transact(() => {
       const job = rows.get(db, job_id);
       if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
@@ -250,7 +250,8 @@ export class Turns {
       this.#steps.settle(job, "failed", {
         result_data,
         state_reason: "check_failed",
-        error: `The check "${failed.name}" failed: ${failed.exit ?? "it did not end"}`,
+        error: `The check "${failed.name}" failed: ` +
+          (failed.exit ?? "it did not run or did not end; its output says why"),
       });
     });
   }

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { contract, Instant, Name, Text } from "kit/contract.ts";
+import { Sender } from "../../asks/contract.ts";
 
 export const RestartStage = z.enum([
   "preflight",
@@ -57,7 +58,7 @@ export const restartPeer = contract({
     message: Text.optional(),
     wait: z.boolean().default(true),
     circle: Name.optional(),
-    from_peer: z.string().min(1).optional(),
+    from_peer: Sender.optional(),
   }),
   returns: Restart,
   fails: ["unknown_peer", "ambiguous_peer", "spawn_disabled"],

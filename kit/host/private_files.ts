@@ -1,0 +1,77 @@
+/** Keeps files that hold secrets or steer what runs from the other users of this machine. */
+
+/** A file or directory that other users could read or write, and what was done about it. */
+export interface Exposed {
+  readonly path: string;
+  /** As in `0644`. */
+  readonly mode: string;
+  /** Undefined where the mode could not be changed. */
+  readonly changed_to: string | undefined;
+}
+
+const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
+
+/**
+ * Takes a path away from group and others: 0600, or 0700 for a directory. A link is followed, so
+ * that what it leads to counts. Undefined where nothing is there, or nothing was to be changed.
+ * Throws one sentence where the path belongs to another user, or others may write it and the mode
+ * cannot be changed: whoever can write it decides what it says. `mayBeRead` is asked where others
+ * can read a file and not write it.
+ */
+export function makePrivate(
+  path: string,
+  mayBeRead: () => boolean = () => false,
+): Exposed | undefined {
+  const info = statOrNothing(path);
+  if (!info || info.mode === null) return undefined; // Windows has no modes.
+  mustBeTrusted(path, info.uid);
+  const wanted = info.isDirectory ? 0o700 : 0o600;
+  if ((info.mode & OTHERS) === 0) return undefined;
+  if ((info.mode & OTHERS_WRITE) === 0 && mayBeRead()) return undefined;
+  const mode = modeOf(info.mode);
+  if (tryChmod(path, wanted)) return { path, mode, changed_to: modeOf(wanted) };
+  if ((info.mode & OTHERS_WRITE) === 0) return { path, mode, changed_to: undefined };
+  throw new Error(
+    `${path} has mode ${mode}, so other users can write it, and the mode cannot be changed; ` +
+      `run: chmod ${modeOf(wanted)} ${path}`,
+  );
+}
+
+/** Throws where a path belongs to neither this user nor root. */
+export function mustBeOurs(path: string): void {
+  const info = statOrNothing(path);
+  if (info) mustBeTrusted(path, info.uid);
+}
+
+function mustBeTrusted(path: string, owner: number | null): void {
+  const own = Deno.uid();
+  if (owner === null || own === null || owner === own || owner === 0) return;
+  throw new Error(
+    `${path} belongs to user ${owner}, and this program runs as user ${own}; ` +
+      `if it is yours, run: chown ${own} ${path}`,
+  );
+}
+
+function statOrNothing(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(path);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
+}
+
+function tryChmod(path: string, mode: number): boolean {
+  try {
+    Deno.chmodSync(path, mode);
+    return true;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotCapable || !(fault instanceof Error)) throw fault;
+    return false; // Root's file, or a read-only file system.
+  }
+}
+
+function modeOf(mode: number): string {
+  return `0${(mode & 0o777).toString(8)}`;
+}
