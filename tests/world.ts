@@ -101,7 +101,7 @@ export interface WorldOptions {
 export const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
 
-/** What the kernel says of requests: they are of our user, and of the process that is looked for. */
+/** What the kernel says of requests: they are of our user, and of the process that is asked for. */
 export class FakeSockets implements Sockets {
   provable = true;
   /** The user of the caller; undefined for a socket that is not to be found. */

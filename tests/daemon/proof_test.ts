@@ -1,4 +1,4 @@
-/** What proves a caller to be a peer: the kernel or a certificate, and not what it says of itself. */
+/** What proves a caller to be a peer: the kernel or a certificate, and no word of its own. */
 
 import assert from "node:assert/strict";
 import { FakeSockets, type World, world } from "../world.ts";

@@ -110,9 +110,15 @@ function atRest(_: Storm, { messages }: Picture): void {
   }
 }
 
-/** What waits goes out, and what may come again comes on the line that is there now. */
-function flows({ actors }: Storm, { messages }: Picture): void {
+/**
+ * What waits goes out, and what may come again comes on the line that is there now. A peer that was
+ * taken offline is sent nothing over its open line until it is heard of.
+ */
+function flows({ actors }: Storm, { messages, peers }: Picture): void {
   const lines = new Map(actors.flatMap(({ line }) => line ? [[line.peer_id, line] as const] : []));
+  for (const peer_id of lines.keys()) {
+    if (peers.get(peer_id)?.status === "offline") lines.delete(peer_id);
+  }
   for (const { state, rung, repeatable, to_peer_id, ident, kind } of messages) {
     const line = lines.get(to_peer_id);
     if (!line) continue;
