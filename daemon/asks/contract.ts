@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
-import { escapeMarkup } from "kit/text.ts";
+import { cleanLine, escapeAttribute, escapeMarkup } from "kit/text.ts";
+import { breakMarks, toReferences } from "../frame_marks.ts";
 import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { DeliveryState, Voice } from "../delivery/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
@@ -42,16 +43,15 @@ export type Question = z.output<typeof Question>;
 /**
  * A question as agents read it between the tags of an ask (contract 5): what it says beside the
  * ask's text, and what there is to choose, a line each, all of it escaped. An id stands exactly as
- * it has to be given; the line ends that it may hold are references.
+ * it has to be given; line ends, what is not seen, and a mark of ours in it are references.
  */
 export function toQuestionTags(
   { kind, prompt, options = [] }: z.input<typeof Question>,
   text: string,
 ): string[] {
-  const line = (words: string) => escapeMarkup(words.replaceAll(/[\s\p{Cc}]+/gu, " "));
-  const exact = (id: string) =>
-    escapeMarkup(id).replaceAll('"', "&quot;")
-      .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
+  const line = (words: string) =>
+    escapeMarkup(breakMarks(cleanLine(words).replaceAll(/\s+/g, " ")));
+  const exact = (id: string) => toReferences(escapeAttribute(id));
   const said = prompt && prompt !== text ? [`<prompt>${line(prompt)}</prompt>`] : [];
   if (kind !== "choice") return said;
   return [
