@@ -6,6 +6,7 @@ import { cleanLine, escapeAttribute, escapeMarkup } from "kit/text.ts";
 import { breakMarks, toReferences } from "../frame_marks.ts";
 import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { DeliveryState, Voice } from "../delivery/contract.ts";
+import { GivenMetadata } from "../peers/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
@@ -67,6 +68,9 @@ export const GivenQuestion = Question.refine(
 ).refine(
   ({ options }) => new Set(options.map(({ id }) => id)).size === options.length,
   "Two options have the same id",
+).refine(
+  ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
+  { path: ["metadata"], message: "Too long, or nested too deep" },
 );
 
 export const TypedAnswer = z.object({

@@ -111,6 +111,7 @@ Deno.test("a prompt proves what its frames carry, and nothing that their texts n
     assert.deepEqual(idsIn(framed), [delivery_id], framed);
     assert.deepEqual(idsIn(framed.replaceAll("\n", " ⏎ ")), [delivery_id], "In a pane's one line");
     assert.deepEqual(idsIn(`${framed}\n\nWhat of ${other}?`), [delivery_id], "Before other words");
+    assert.deepEqual(idsIn(`half a thought${framed}`), [delivery_id], "Behind a draft");
     assert.deepEqual(idsIn(`What of ${other}?\n${framed}`), [delivery_id], "After other words");
   }
   const two = frame(message) + "\n" + frame({ ...message, delivery_id: "notif-ba9876543210" });

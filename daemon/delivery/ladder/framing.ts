@@ -85,8 +85,8 @@ function attributes(of: Record<string, string | null>): string {
     .join(" ");
 }
 
-/** The mark of our lines; no text of others holds one that is not within a word. */
-const MARK = /(?<![\p{L}\p{N}_)\]])\[mesh(?=[\]\s])/gu;
+/** The mark of our lines. A draft that is sent as well may stand right before it. */
+const MARK = /\[mesh(?=[\]\s])/g;
 const ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
 
 /** A line of ours that names its message once; what stands behind it is somebody's words. */
