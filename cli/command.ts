@@ -169,7 +169,7 @@ export function parserOf(
       outputError: (text, write) => write(text.replace(/^error: /, "mesh: ")),
     });
   for (const command of commands) {
-    const [, group, rest = ""] = /^((?:[a-z-]+ )*)([a-z-]+.*)$/.exec(command.words) ?? [];
+    const [, group, rest = ""] = /^((?:[a-z-]+ )*)([a-z-].*)$/s.exec(command.words) ?? [];
     const above = (group ?? "").trim().split(" ").filter(Boolean).reduce(groupOf, root);
     const parser = above.command(rest, { hidden: command.hidden ?? false });
     const { about } = command;

@@ -66,7 +66,7 @@ function fish(commands: readonly Command[]): string {
 }
 
 function wordsOf(words: string): string[] {
-  return words.replace(/ [<[].*$/, "").split(" ");
+  return words.replace(/ [<[][^]*/, "").split(" ");
 }
 
 function add(to: Map<string, Set<string>>, path: string, word: string): void {

@@ -1,5 +1,6 @@
 /** The one door to the terminal: whatever others wrote is cleaned here, and nowhere else. */
 
+import { cleanLine } from "kit/text.ts";
 import { fit, layOut, widthOf } from "./table.ts";
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
@@ -32,14 +33,13 @@ export function ink(style: Style, text: string): Piece {
   return { style, text };
 }
 
-const ESC = String.fromCharCode(27), CSI = String.fromCharCode(0x9b);
 /** Colours and movements of the cursor: whole, so that no rest of them is left to read. */
-const SEQUENCE = new RegExp(`(?:${ESC}\\[|${CSI})[0-?]*[ -/]*[@-~]`, "g");
+// deno-lint-ignore no-control-regex -- Control characters are what is taken out.
+const SEQUENCE = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
 
-/** Without control and direction characters: a peer's text cannot move, hide or colour anything. */
+/** One line, without what steers or is not seen: a peer's text cannot move or hide anything. */
 export function clean(text: string): string {
-  return text.replaceAll(SEQUENCE, "").replaceAll(/[\t\n\v\f\r\u0085\p{Zl}\p{Zp}]+/gu, " ")
-    .replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Cs}]/gu, "");
+  return cleanLine(text.replaceAll(SEQUENCE, ""));
 }
 
 export function print(to: Terminal, ...pieces: Piece[]): void {
@@ -51,11 +51,12 @@ export function complain(to: Terminal, ...pieces: Piece[]): void {
   to.err(render(to, pieces) + "\n");
 }
 
-/** The contract's answer, unchanged. C1 controls are written as escapes, which JSON permits. */
+/** The contract's answer, unchanged: what steers or is not seen is written as an escape. */
 export function printJson(to: Terminal, answer: unknown, indent = 2): void {
   const text = JSON.stringify(answer, undefined, indent).replaceAll(
-    /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
+    (sign) =>
+      sign.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
   );
   to.out(text + "\n");
 }

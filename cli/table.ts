@@ -51,6 +51,8 @@ export function layOut(
   const widths = Array.from({ length: count }, (_, at) => widest(lines, at));
   if (columns === undefined) return widths;
   const room = columns - GAP * (count - 1);
+  // None can be wider than all together: a text of a peer's is not shortened cell by cell.
+  for (const [at, width] of widths.entries()) widths[at] = Math.min(width, Math.max(0, room));
   shrink(widths, room, (at) => kept[at] ? Infinity : COLUMN_MIN);
   shrink(widths, room, () => COLUMN_MIN);
   shrink(widths, room, () => 0);

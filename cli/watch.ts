@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { Refused } from "kit/client.ts";
+import { Splitter } from "kit/text.ts";
 import { type Daemon, Unreachable } from "./daemon_client.ts";
 
 /** One event of the stream: `data` is what it carries, parsed. */
@@ -50,11 +51,9 @@ export async function* parseEvents(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
-  let rest = "";
+  const frames = new Splitter(/\r?\n\r?\n/, 3);
   for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
-    rest = lines.pop() ?? "";
-    for (const frame of lines) {
+    for (const frame of frames.push(decoder.decode(chunk, { stream: true }))) {
       const event = parseFrame(frame);
       if (event) yield event;
     }
@@ -64,7 +63,7 @@ export async function* parseEvents(
 function parseFrame(frame: string): StreamEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of frame.split(/\r?\n/)) {
-    const [, name, value = ""] = /^(\w+):? ?(.*)$/.exec(line) ?? [];
+    const [, name, value = ""] = /^(\w+):? ?(.*)/s.exec(line) ?? [];
     if (name === undefined) continue;
     const before = name === "data" ? fields.get("data") : undefined;
     fields.set(name, before === undefined ? value : `${before}\n${value}`);

@@ -23,7 +23,7 @@ const flag = z.boolean().describe("true or false");
 const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
   .describe("a text of ASCII characters; in quotes, if it is all digits");
 /** `0.50` in the environment is a text, as a number would have been written without the zero. */
-const part = z.union([z.number(), z.string().regex(/^\d*\.?\d+$/).transform(Number)])
+const part = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
   .describe("the number of a chat, or the @name of a public group");

@@ -2,7 +2,6 @@
 
 import { Problem } from "kit/problem.ts";
 import type { Daemon } from "./app.ts";
-import { idsIn } from "./delivery/ladder/framing.ts";
 import type { Start, Started, Worker } from "./jobs/fires/needs.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { isLive, placeOf } from "./peers/directory.ts";
@@ -60,9 +59,12 @@ export function openJobs(house: Daemon): Jobs {
 
 const BARE = /\b(?:notif|attempt)-[0-9a-f]{12}\b/g;
 
-/** What of fires a prompt names: their messages, and outside of our frames their attempts, too. */
-export function firesIn(prompt: string): string[] {
-  return prompt.includes("[mesh") ? idsIn(prompt) : prompt.match(BARE) ?? [];
+/**
+ * What of fires a prompt names: the messages whose `ids` our frames in it hold; a prompt without a
+ * frame names their messages and attempts itself.
+ */
+export function firesIn(prompt: string, ids: readonly string[]): readonly string[] {
+  return prompt.includes("[mesh") ? ids : prompt.match(BARE) ?? [];
 }
 
 function workerOf({ ground: { db } }: Daemon, peer_id: string): Worker | undefined {

@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
+import { Splitter } from "kit/text.ts";
 
 /** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
 export const COMMANDS_MAX = 256;
@@ -151,11 +152,9 @@ export class Connection {
 
   async #listen(): Promise<void> {
     const complaint = new Response(this.#child.stderr).text();
-    let rest = "";
+    const lines = new Splitter("\n", 0);
     for await (const chunk of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
-      const lines = (rest + chunk).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) this.#hear(line);
+      for (const line of lines.push(chunk)) this.#hear(line);
     }
     const { code } = await this.#child.status;
     const message = (await complaint).trim() || `The tmux client ended with code ${code}`;

@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import type { Secret } from "kit/settings.ts";
-import { tryJson } from "kit/text.ts";
+import { cleanLine, tryJson } from "kit/text.ts";
 import { CLOSE, Greeting, GREETING_MS_MAX, type Hello, PROTOCOL } from "kit/tunnel/frames.ts";
 import type { Data, Ears, Line } from "kit/tunnel/line.ts";
 import { Trunk } from "kit/tunnel/trunk.ts";
@@ -174,7 +174,7 @@ export class Uplink {
     line?.close(CLOSE.going_away, "going_away");
     this.#state = uplinkMachine.step(this.#state, "failed");
     this.#dial_at = now + this.#rest();
-    this.#last_error = why.slice(0, REASON_LENGTH_MAX).replaceAll(/\p{C}/gu, "?");
+    this.#last_error = cleanLine(why.slice(0, REASON_LENGTH_MAX));
     if (this.#told !== "down") {
       log.warn("The relay is away", { url: this.#options.url, why: this.#last_error });
     }

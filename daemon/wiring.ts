@@ -9,12 +9,15 @@ import { Approvals } from "./asks/questions/approvals.ts";
 import { Questions } from "./asks/questions/questions.ts";
 import { Attachments } from "./delivery/attachments/attachments.ts";
 import { Router } from "./asks/routing/router.ts";
-import { Courier, toParcel } from "./delivery/ladder/courier.ts";
+import { Courier } from "./delivery/ladder/courier.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Drains } from "./delivery/drains.ts";
 import { Messages } from "./delivery/messages/messages.ts";
 import { pendingOfAll, threads } from "./delivery/ledger/asks/threads.ts";
+import { idsIn } from "./delivery/ladder/framing.ts";
+import { toParcel } from "./delivery/ladder/parcels.ts";
 import * as ledger from "./delivery/ledger/ledger.ts";
+import { firstWaiting } from "./delivery/ledger/waiting.ts";
 import { Limits } from "./delivery/limits/limits.ts";
 import * as load from "./delivery/ledger/asks/load.ts";
 import { Notes } from "./delivery/notes.ts";
@@ -53,7 +56,7 @@ export function openDirectory(house: Daemon): Directory {
     },
     socket: (peer_id) => house.sockets.of(peer_id) !== undefined,
     degraded: ({ backend }, transport) => house.agents.degraded(backend, transport) !== undefined,
-    blocked: (peer_id) => house.delivery.waiting(peer_id, 1)[0]?.reason ?? null,
+    blocked: (peer_id) => firstWaiting(db, peer_id)?.reason ?? null,
     pending: (peer_id) => ledger.pendingOf(db, peer_id),
     pendingOfAll: () => new Map(pendingOfAll(db).map((one) => [one.to_peer_id, one])),
   });
@@ -72,8 +75,9 @@ export function openPeers(house: Daemon): Peers {
         return { dropped_deliveries, closed_asks: house.asks.closeAllTo(peer_id, why) };
       },
       prompted: (peer_id, prompt) => {
-        house.delivery.prove(peer_id, prompt);
-        house.jobs.prompted(peer_id, firesIn(prompt));
+        const ids = idsIn(prompt);
+        house.delivery.prove(peer_id, ids);
+        house.jobs.prompted(peer_id, firesIn(prompt, ids));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
       changed: (peer_id) => {

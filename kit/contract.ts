@@ -85,6 +85,10 @@ export const Name = z.string().regex(
   "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
 );
 
+/** A sender: a peer by its id or name, or the name of who is no peer (contract 2). */
+export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
+  .regex(/\S/, "A name, not blank");
+
 /** What a client calls one request by, however often it has to send it. */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,

@@ -21,3 +21,99 @@ export function canonicalJson(value: unknown): string {
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
+
+/** The first character that is not seen is U+00AD: most texts are told at once to hold none. */
+const BEYOND = /[^\0-\xac]/;
+let hidden: RegExp | undefined;
+
+/**
+ * Without characters that no reader sees: controls of direction, tags (U+E0000 to U+E007F),
+ * selectors of variants, signs without width. A model reads them all the same, so that a text could
+ * say one thing to a person and another to an agent. They stay where spelling needs them: in emoji
+ * of several parts, and between letters of scripts that join theirs, such as Persian and Hindi.
+ */
+export function dropHidden(text: string): string {
+  return BEYOND.test(text) ? text.replaceAll(hidden ??= toHidden(), "$1") : text;
+}
+
+/** What is needed is its first group. Made when first wanted: it takes a millisecond. */
+function toHidden(): RegExp {
+  const scripts = "Arab Syrc Nkoo Mong Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Mymr Khmr";
+  const joining = scripts.split(" ").map((script) => `\\p{scx=${script}}`).join("");
+  const pictured = "\\p{Extended_Pictographic}";
+  const needed = [
+    `(?<=[${pictured}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=${pictured})`,
+    "(?<=\\p{Emoji})[\\ufe0e\\ufe0f]",
+    `(?<=[${joining}])[\\u200c\\u200d](?=[${joining}])`,
+    "(?<=\\p{scx=Mong})[\\u180b-\\u180f]",
+    "(?<=[\\p{scx=Hani}\\p{Sm}\\p{scx=Mymr}])[\\ufe00-\\ufe02]",
+  ];
+  const all = "[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]";
+  return new RegExp(`(${needed.join("|")})|${all}`, "gu");
+}
+
+/** Lines of text as another wrote them, without anything that steers a terminal or hides. */
+export function cleanText(text: string): string {
+  return dropHidden(
+    text.toWellFormed().replaceAll(/\r\n?|[\u0085\p{Zl}\p{Zp}]/gu, "\n")
+      .replaceAll(/(?![\n\t])\p{Cc}/gu, ""),
+  );
+}
+
+/** The same on one line. */
+export function cleanLine(text: string): string {
+  return dropHidden(
+    text.toWellFormed().replaceAll(/[\t\n\v\f\r\u0085\p{Zl}\p{Zp}]+/gu, " ")
+      .replaceAll(/\p{Cc}/gu, ""),
+  );
+}
+
+/**
+ * Cuts a text that comes in pieces at a separator. What waits for its end is joined once that has
+ * come, and not at each piece: whoever sends one character at a time costs no more than others.
+ */
+export class Splitter {
+  readonly #separator: string | RegExp;
+  /** How many characters of a separator may stand at the end of a piece. */
+  readonly #overlap: number;
+  #held: string[] = [];
+  #tail = "";
+  /** Characters that wait for their end. */
+  length = 0;
+
+  constructor(separator: string | RegExp, overlap: number) {
+    this.#separator = separator;
+    this.#overlap = overlap;
+  }
+
+  /** The parts that this piece completes. */
+  push(piece: string): string[] {
+    const seen = this.#tail + piece;
+    this.#held.push(piece);
+    this.length += piece.length;
+    const ends = seen.split(this.#separator, 2).length === 2;
+    const parts = ends ? this.#held.join("").split(this.#separator) : [];
+    const rest = parts.pop();
+    if (rest !== undefined) {
+      this.#held = [rest];
+      this.length = rest.length;
+    }
+    this.#tail = this.#overlap === 0 ? "" : (rest ?? seen).slice(-this.#overlap);
+    return parts;
+  }
+}
+
+/** What a name may be at most (contract 1). */
+const NAME_CHARS_MAX = 64;
+
+/** A name that anybody may have chosen, as it is shown: one line of 64 characters at most. */
+export function shownName(name: string): string {
+  const signs = Array.from(cleanLine(name.slice(0, 8 * NAME_CHARS_MAX)).trim());
+  const cut = signs.length > NAME_CHARS_MAX;
+  return cut ? `${signs.slice(0, NAME_CHARS_MAX - 1).join("")}…` : signs.join("");
+}
+
+/** For between the quotes of an attribute. */
+export function escapeAttribute(text: string): string {
+  return escapeMarkup(text).replaceAll('"', "&quot;");
+}

@@ -159,7 +159,7 @@ function serverIn(text: string): Words | undefined {
   const end = rest.findIndex((line) => /^\[/.test(line));
   const section = rest.slice(0, end < 0 ? undefined : end).join("\n");
   const values = section.matchAll(
-    /^\s*(?:command|args)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\])/gm,
+    /^[ \t]*(?:command|args)[ \t]*=\s*("(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?)/gm,
   );
   return [...values].flatMap(([, value = ""]) => [tryJson(jsonOf(value))].flat())
     .filter((word) => typeof word === "string");

@@ -53,7 +53,7 @@ export function thisMachine(env: Env, clock: Clock): Machine {
 
 /** The release that a program tells of: the full stop behind it is the sentence's. */
 export function versionIn(said: string): string | undefined {
-  return /\d+\.\d+(?:\S*\w)?/.exec(said)?.[0];
+  return /(?<!\d)\d+\.\d+(?:\S*\w)?/.exec(said)?.[0];
 }
 
 /** `~/…` of the user whose environment it is. */

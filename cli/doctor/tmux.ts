@@ -29,7 +29,7 @@ async function versionOf(machine: Machine): Promise<string | undefined> {
 }
 
 function versionFound(version: string): Found {
-  const [, major = "", minor = ""] = /(\d+)\.(\d+)/.exec(version) ?? [];
+  const [, major = "", minor = ""] = /(?<!\d)(\d+)\.(\d+)/.exec(version) ?? [];
   const [least_major = 0, least_minor = 0] = PROVED.split(".").map(Number);
   const older = major === "" ? false : Number(major) < least_major ||
     Number(major) === least_major && Number(minor) < least_minor;

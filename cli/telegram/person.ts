@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { type Call, Refused, type Wire } from "kit/client.ts";
+import { cleanText } from "kit/text.ts";
 import {
   getInboxItem,
   listInbox,
@@ -22,7 +23,6 @@ import {
   split,
   summaryOf,
   SURFACE,
-  tidy,
 } from "./rendering.ts";
 
 const HELP = `I show what the agents of your mesh ask and tell you.
@@ -91,7 +91,7 @@ export class Person {
     const answer = (text: string, alert: boolean) =>
       this.#quietly(() =>
         this.#needs.bot.answerTap(
-          { id, text: split(tidy(text), TAP_UNITS_MAX)[0] ?? "", alert },
+          { id, text: split(cleanText(text), TAP_UNITS_MAX)[0] ?? "", alert },
           signal,
         )
       );

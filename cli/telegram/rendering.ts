@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { InboxItem, Push } from "../../daemon/inbox/contract.ts";
+import { cleanText } from "kit/text.ts";
 import { clean } from "../print.ts";
 import { fit } from "../table.ts";
 import type { Keyboard } from "./bot_api.ts";
@@ -67,12 +68,6 @@ export function summaryOf(
   return `${headOf({ kind, from })}: ${fit(clean(text), SUMMARY_COLUMNS_MAX)}\n/show ${item_id}`;
 }
 
-/** Without control and direction characters, save tabs and ends of lines. */
-export function tidy(text: string): string {
-  return text.toWellFormed().replaceAll(/\r\n?|[\u0085\p{Zl}\p{Zp}]/gu, "\n")
-    .replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, "");
-}
-
 /**
  * Parts of at most `most` units: cut at the end of a line where one is near, else between words,
  * else anywhere but inside a character.
@@ -128,7 +123,7 @@ function bodyOf({ item_id, text, question, attachments }: ShownItem): string {
       ? ["", `📎 ${attachments.length} attached: mesh inbox show ${item_id}`]
       : []),
   ];
-  return tidy(lines.join("\n"));
+  return cleanText(lines.join("\n"));
 }
 
 type Option = Question["options"][number];

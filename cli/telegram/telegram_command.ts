@@ -72,7 +72,7 @@ function baseOf(env: Env): string {
   const base = env["TELEGRAM_API_BASE"] || DEFAULT_BASE;
   const { protocol = "", hostname = "" } = URL.canParse(base) ? new URL(base) : {};
   if (protocol === "https:" || (protocol === "http:" && isLoopback(hostname))) {
-    return base.replace(/\/+$/, "");
+    return base.replace(/(?<!\/)\/+$/, "");
   }
   throw new Misconfigured(
     "TELEGRAM_API_BASE: allowed: an https address, or an http one of this machine",

@@ -1,5 +1,6 @@
 /** The agents desk: which rungs lead to an agent, and what its hooks tell. */
 
+import { Name } from "kit/contract.ts";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Held } from "../delivery/contract.ts";
@@ -341,9 +342,9 @@ export class Agents {
     });
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
-      lines.push(
-        `[mesh] A message from @${from_peer_name} may not have reached you: mesh show ${id}`,
-      );
+      // In our own voice, so that a name which could be read as more is left out.
+      const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
+      lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
     if (handed.length > 0) {
       const ids = handed.map(({ delivery_id }) => delivery_id);

@@ -89,20 +89,22 @@ class PaneRung implements Rung {
   readonly #options: PaneOptions;
   /** Since when a peer's process is known to be ready, where it has to warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
+  /** What is typed for a message, worked out once: a message that waits is looked at for hours. */
+  readonly #typed = new WeakMap<Parcel, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {
     this.#options = options;
   }
 
   async check(peer: Addressee, parcel: Parcel): Promise<Readiness> {
-    if (typedText(parcel, this.#options.screen) === undefined) return unready("bad_frame");
+    if (this.#textOf(parcel) === undefined) return unready("bad_frame");
     const sight = await this.#inspect(peer);
     return sight.ok ? { ready: true } : unready(sight.reason);
   }
 
   async deliver(peer: Addressee, parcel: Parcel): Promise<Receipt> {
-    const { tmuxes, screen } = this.#options;
-    const text = typedText(parcel, screen);
+    const { tmuxes } = this.#options;
+    const text = this.#textOf(parcel);
     if (text === undefined) return refused("bad_frame");
     if (peer.tmux_socket === null || peer.pane_id === null) return refused("no_pane");
     const tmux = tmuxes.at(peer.tmux_socket);
@@ -110,6 +112,12 @@ class PaneRung implements Rung {
       const receipt = await this.#paste(tmux, peer, text);
       return receipt ?? await this.#submit(peer, parcel.delivery_id, text);
     });
+  }
+
+  #textOf(parcel: Parcel): string | undefined {
+    const known = this.#typed.get(parcel) ?? { text: typedText(parcel, this.#options.screen) };
+    this.#typed.set(parcel, known);
+    return known.text;
   }
 
   /** Undefined once the text is in the pane; a receipt when this is where it ends. */
@@ -319,18 +327,28 @@ function pattern(text: string): string {
   return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");
 }
 
+/** How many times what is typed is read of a text: cleaning makes it shorter. */
+const READ_TIMES = 8;
+
 /** What is typed, or undefined when the text is none that may be typed. */
 function typedText({ framed, proof_id }: Parcel, screen: Screen): string | undefined {
-  const clean = framed
+  const { bytes_max, newlines } = screen;
+  const head = framed.slice(0, READ_TIMES * bytes_max);
+  const clean = head.toWellFormed()
     .replace(/\r\n?/g, "\n")
     .replaceAll("\t", "    ")
     // deno-lint-ignore no-control-regex -- Control characters are what is taken out.
     .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, "")
     .trimEnd();
   if (!clean.startsWith("[mesh] ") || proof_id === "") return undefined;
-  const whole = screen.newlines === "kept" ? clean : clean.replace(/\s*\n\s*/g, " ⏎ ");
-  const text = shortened(whole, proof_id, screen);
+  const whole = newlines === "kept" ? clean : onOneLine(clean);
+  const text = shortened(whole, proof_id, screen, head.length < framed.length);
   return text.includes(proof_id) ? text : undefined;
+}
+
+/** Its lines without the blanks around them; empty ones are left out. */
+function onOneLine(text: string): string {
+  return text.split("\n").map((line) => line.trim()).filter(Boolean).join(" ⏎ ");
 }
 
 /** The head of a long text, its frame closed again, and where the rest is to be had. */
@@ -338,9 +356,11 @@ export function shortened(
   text: string,
   proof_id: string,
   { bytes_max, newlines }: Pick<Screen, "bytes_max" | "newlines">,
+  is_head = false,
 ): string {
   const encoder = new TextEncoder();
-  if (encoder.encode(text).length <= bytes_max) return text;
+  const fits = !is_head && text.length <= bytes_max && encoder.encode(text).length <= bytes_max;
+  if (fits) return text;
   const frame_end = text.startsWith("[mesh] <peer-message ") ? "</peer-message>" : "";
   const line_end = newlines === "kept" ? "\n" : " ⏎ ";
   const tail = `…${frame_end}${line_end}[mesh] cut here; the whole text: mesh show ${proof_id}`;

@@ -111,7 +111,7 @@ export const genericScreen: Screen = {
 /** A row without escape sequences and trailing blanks (a no-break space stays, as in tmux). */
 export function plain(row: string): string {
   // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
-  return row.replace(/\x1b\[[\d;:]*m|[\x0e\x0f]/g, "").replace(/ +$/, "");
+  return row.replace(/\x1b\[[\d;:]*m|[\x0e\x0f]/g, "").replace(/(?<! ) +$/, "");
 }
 
 /** The first row, counted from 1, with words of a dialog; 0 for none. */
@@ -146,7 +146,7 @@ function claudeText(lines: readonly string[]): string {
  */
 export function withoutPlaceholder(lines: readonly string[]): string[] {
   let style = { faint: false, inverse: false };
-  let typed = "";
+  const typed: string[] = [];
   let cursor = false;
   // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
   for (const part of lines.join("\n").split(/(\x1b\[[\d;:]*m)/)) {
@@ -154,12 +154,12 @@ export function withoutPlaceholder(lines: readonly string[]): string[] {
     const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
     if (codes !== undefined) style = restyled(style, codes.split(";"));
     else if (part !== "") {
-      if (style.faint && cursor) typed = typed.slice(0, -1);
-      typed += style.faint ? part.replace(/[^\n]/g, "") : part;
+      if (style.faint && cursor) typed.pop();
+      typed.push(style.faint ? part.replace(/[^\n]/g, "") : part);
       cursor = style.inverse && part.length === 1;
     }
   }
-  return typed.split("\n");
+  return typed.join("").split("\n");
 }
 
 interface Style {

@@ -1,10 +1,21 @@
 /** What the world may say about asks: questions that want replies. */
 
 import * as z from "zod";
-import { contract, Instant, Name, QueryNumber, Shown, Text, TextOrNone } from "kit/contract.ts";
-import { escapeMarkup } from "kit/text.ts";
+import {
+  contract,
+  Instant,
+  Name,
+  QueryNumber,
+  Sender,
+  Shown,
+  Text,
+  TextOrNone,
+} from "kit/contract.ts";
+import { cleanLine, escapeAttribute, escapeMarkup } from "kit/text.ts";
+import { breakMarks, toReferences } from "../frame_marks.ts";
 import { Attaching, Attachments } from "../delivery/attachments/contract.ts";
 import { DeliveryState, Voice } from "../delivery/contract.ts";
+import { GivenMetadata } from "../peers/contract.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
 import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
@@ -42,16 +53,15 @@ export type Question = z.output<typeof Question>;
 /**
  * A question as agents read it between the tags of an ask (contract 5): what it says beside the
  * ask's text, and what there is to choose, a line each, all of it escaped. An id stands exactly as
- * it has to be given; the line ends that it may hold are references.
+ * it has to be given; line ends, what is not seen, and a mark of ours in it are references.
  */
 export function toQuestionTags(
   { kind, prompt, options = [] }: z.input<typeof Question>,
   text: string,
 ): string[] {
-  const line = (words: string) => escapeMarkup(words.replaceAll(/[\s\p{Cc}]+/gu, " "));
-  const exact = (id: string) =>
-    escapeMarkup(id).replaceAll('"', "&quot;")
-      .replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => `&#${sign.codePointAt(0)};`);
+  const line = (words: string) =>
+    escapeMarkup(breakMarks(cleanLine(words).replaceAll(/\s+/g, " ")));
+  const exact = (id: string) => toReferences(escapeAttribute(id));
   const said = prompt && prompt !== text ? [`<prompt>${line(prompt)}</prompt>`] : [];
   if (kind !== "choice") return said;
   return [
@@ -67,6 +77,9 @@ export const GivenQuestion = Question.refine(
 ).refine(
   ({ options }) => new Set(options.map(({ id }) => id)).size === options.length,
   "Two options have the same id",
+).refine(
+  ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
+  { path: ["metadata"], message: "Too long, or nested too deep" },
 );
 
 export const TypedAnswer = z.object({
@@ -112,10 +125,6 @@ export const Ask = z.object({
   closed_at: Instant.nullable(),
 }).meta({ id: "Ask" });
 export type Ask = z.output<typeof Ask>;
-
-/** A sender: a peer by id or name, or whoever it says it is. */
-export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
-  .regex(/\S/, "A name, not blank");
 
 const given = {
   from_peer: Sender,

@@ -9,8 +9,11 @@ export function foldNamedAskKeys(body: unknown): unknown {
   return ask;
 }
 
-/** A string, with the colon that makes it a key; or what goes in and out of a level. */
-const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}[\]]/gs;
+/**
+ * A string, with the colon that makes it a key; or what goes in and out of a level. A string that
+ * is never closed matches, too: otherwise each of its quotes would be read to the end in vain.
+ */
+const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}[\]]/gs;
 
 /** A key that comes twice in one spelling, which a parsed body does not show (contract 1). */
 export function refuseRepeatedKeys(text: string): void {

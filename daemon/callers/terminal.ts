@@ -55,16 +55,20 @@ const AGENT_VARIABLES = [
 ] as const;
 
 /** Programs of the system that let a person in; they run as root. */
-const LOGIN = /^(login|sshd|sshd-session|sshd-auth|dropbear|telnetd)$/;
+const LOGINS = setOf("login sshd sshd-session sshd-auth dropbear telnetd");
 /** Programs that show terminals; the kernel cuts names after 15 bytes. */
-const EMULATOR = new RegExp(
-  "^(alacritty|blackbox|contour|cool-retro-term|foot|footclient|gnome-terminal-|ghostty|guake|" +
-    "hyper|kgx|kitty|konsole|lxterminal|mate-terminal|mlterm|ptyxis|ptyxis-agent|qterminal|rio|" +
-    "rxvt|rxvt-unicode|sakura|st|terminator|terminology|tilda|tilix|urxvt|urxvtd|warp|warp-terminal|" +
-    "wezterm-gui|xfce4-terminal|xterm|yakuake)$",
+const EMULATORS = setOf(
+  `alacritty blackbox contour cool-retro-term foot footclient gnome-terminal- ghostty guake hyper
+  kgx kitty konsole lxterminal mate-terminal mlterm ptyxis ptyxis-agent qterminal rio rxvt
+  rxvt-unicode sakura st terminator terminology tilda tilix urxvt urxvtd warp warp-terminal
+  wezterm-gui xfce4-terminal xterm yakuake`,
 );
 /** Servers of terminals that leave the tree of whoever starts them. */
-const MULTIPLEXER = /^(tmux: server|screen|SCREEN|zellij|mosh-server)$/;
+const MULTIPLEXERS = new Set(["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"]);
+
+function setOf(words: string): ReadonlySet<string> {
+  return new Set(words.split(/\s+/));
+}
 
 /** True when a person has opened the terminal of this process, as far as can be told. */
 export function isPersonAtTerminal(pid: number, options: TerminalOptions): boolean {
@@ -92,16 +96,16 @@ function openedByPerson(
   for (const pid of above) {
     if (pid === 1) return false;
     const name = commandOf(pid) ?? "";
-    if (LOGIN.test(name)) return userOf(pid) === 0 || above.some((one) => isRootLogin(one));
-    if (EMULATOR.test(name)) return !namesAgent(pid);
-    if (MULTIPLEXER.test(name)) return isPersonsMultiplexer(pid, leader, options);
+    if (LOGINS.has(name)) return userOf(pid) === 0 || above.some((one) => isRootLogin(one));
+    if (EMULATORS.has(name)) return !namesAgent(pid);
+    if (MULTIPLEXERS.has(name)) return isPersonsMultiplexer(pid, leader, options);
   }
   // A container's runtime puts a shell into it from outside: that one has no parent within.
   return above.length === 0;
 }
 
 function isRootLogin(pid: number): boolean {
-  return LOGIN.test(commandOf(pid) ?? "") && userOf(pid) === 0;
+  return LOGINS.has(commandOf(pid) ?? "") && userOf(pid) === 0;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What the world may say about deliveries: notes, broadcasts, drains, traces. */
 
 import * as z from "zod";
-import { contract, Instant, Name, Ok, QueryNumber, Text } from "kit/contract.ts";
+import { contract, Instant, Name, Ok, QueryNumber, Sender, Text } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
 import { Attaching, Attachments } from "./attachments/contract.ts";
 import { readTrace } from "../traceparent.ts";
@@ -17,7 +17,6 @@ export const RungName = z.enum(["native", "websocket", "pane", "hook"]);
 export type RungName = z.infer<typeof RungName>;
 
 const maybe = z.string().nullable();
-const Sender = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters");
 
 /** A recipient that is null is as unknown as one that is empty (specification 7). */
 const Recipient = z.string().nullable().transform((given) => {

@@ -15,7 +15,7 @@ import {
 } from "./contract.ts";
 import { beginTrace, continueTrace } from "../traceparent.ts";
 import type { Courier } from "./ladder/courier.ts";
-import { idsIn, lengthOf } from "./ladder/framing.ts";
+import { lengthOf } from "./ladder/framing.ts";
 import { choose } from "./ledger/asks/chosen.ts";
 import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/asks/chains.ts";
@@ -156,11 +156,11 @@ export class Delivery {
     });
   }
 
-  /** A prompt that a hook reported: the messages whose ids it holds are seen. */
-  prove(peer_id: string, prompt: string): number {
+  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
+  prove(peer_id: string, ids: readonly string[]): number {
     const { db } = this.#ground;
     return db.transact(() => {
-      const proved = idsIn(prompt).filter((id) => {
+      const proved = ids.filter((id) => {
         const message = ledger.held(db, id);
         if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
         return this.#steps.seen(message);

@@ -1,8 +1,17 @@
 /** What the world may say about jobs and their templates, as data. */
 
 import * as z from "zod";
-import { contract, Instant, line, Name, QueryNumber, Text, TextOrNone } from "kit/contract.ts";
-import { Sender } from "../asks/contract.ts";
+import {
+  contract,
+  Instant,
+  line,
+  Name,
+  QueryNumber,
+  Sender,
+  Text,
+  TextOrNone,
+} from "kit/contract.ts";
+
 import { Cron, Timezone } from "../cron.ts";
 import { Backend } from "../peers/contract.ts";
 import { attemptMachine, jobMachine, templateMachine } from "./machine.ts";

@@ -1,6 +1,7 @@
 /** Who is told of a job's end, and of a deadline that has passed: at best one, and never twice. */
 
 import type { Ground } from "kit/ground.ts";
+import { cleanLine } from "kit/text.ts";
 import { isProblem, Problem } from "kit/problem.ts";
 import type { StoredJob } from "./store.ts";
 
@@ -30,14 +31,15 @@ export class Notices {
   }
 
   late(job: StoredJob): void {
-    const text = `[job ${job.job_id}] "${job.title}" is ${job.state}, and its deadline has ` +
+    const text =
+      `[job ${job.job_id}] "${cleanLine(job.title)}" is ${job.state}, and its deadline has ` +
       "passed. It goes on; `mesh jobs cancel` calls it off.";
     this.#tell(job, text, null);
   }
 
   /** An executor that cannot be ended is asked to stop. */
   cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
-    const text = `[job ${job_id}] "${title}" was cancelled: stop working on it.`;
+    const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
     this.#reach(executor_peer_id, text);
   }
 
@@ -65,11 +67,11 @@ export class Notices {
 }
 
 function settledText({ job_id, title, state, state_reason, result_summary, error }: StoredJob) {
-  const why = state_reason ? ` (${state_reason})` : "";
+  const why = state_reason ? ` (${cleanLine(state_reason)})` : "";
   const said = (state === "completed" ? result_summary : error ?? result_summary) ?? "";
   const cut = said.length > RESULT_CHARS_MAX;
   const shown = cut ? `${said.slice(0, RESULT_CHARS_MAX).toWellFormed()}…` : said;
-  const lines = [`[job ${job_id}] "${title}" ${state}${why}.`, shown];
+  const lines = [`[job ${job_id}] "${cleanLine(title)}" ${state}${why}.`, shown];
   if (cut) lines.push(`The whole: mesh jobs result ${job_id}`);
   return lines.filter((line) => line !== "").join("\n");
 }

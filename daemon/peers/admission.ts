@@ -320,7 +320,7 @@ export function freeName(
 }
 
 function toName(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(
+  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "").slice(
     0,
     NAME_LENGTH_MAX,
   );

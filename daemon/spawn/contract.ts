@@ -1,8 +1,8 @@
 /** What the world may say about spawning: its settings, a spawn, a fork. */
 
 import * as z from "zod";
-import { contract, Name, Text } from "kit/contract.ts";
-import { Sender } from "../asks/contract.ts";
+import { contract, Name, Sender, Text } from "kit/contract.ts";
+
 import { Backend, TmuxSocket } from "../peers/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);

@@ -72,5 +72,5 @@ function cut(name: string): string {
 
 /** Windows drops dots and spaces at an end, so that two names could be one. */
 function trimEnd(name: string): string {
-  return name.replace(/[.\s]+$/u, "");
+  return name.replace(/(?<![.\s])[.\s]+$/u, "");
 }

@@ -1,6 +1,6 @@
 /** What a guest hears of a daemon's event stream: events that name the peer, and no other. */
 
-import { tryJson } from "kit/text.ts";
+import { Splitter, tryJson } from "kit/text.ts";
 import { Broken } from "kit/tunnel/stream.ts";
 
 /** What waits for the human is nobody else's, whoever it names (specification 5). */
@@ -17,13 +17,12 @@ const KEEP_ALIVE = ": keep-alive\n\n";
 export function only(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  let held = "";
+  const frames = new Splitter("\n\n", 1);
   return new TransformStream({
     transform(chunk, controller) {
-      const frames = (held + decoder.decode(chunk, { stream: true })).split("\n\n");
-      held = frames.pop() ?? "";
-      if (held.length > FRAME_CHARS_MAX) throw new Broken("an event is longer than any is", true);
-      for (const frame of frames) {
+      const ended = frames.push(decoder.decode(chunk, { stream: true }));
+      if (frames.length > FRAME_CHARS_MAX) throw new Broken("an event is longer than any is", true);
+      for (const frame of ended) {
         const heard = toGuest(frame, peer_id);
         if (heard !== undefined) controller.enqueue(encoder.encode(heard));
       }

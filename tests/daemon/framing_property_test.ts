@@ -8,6 +8,8 @@ import { ask, enter, notify } from "./cast.ts";
 const HINT_CHARACTERS_MAX = 200;
 // deno-lint-ignore no-control-regex
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+/** What is not seen, save what spells emoji and joined letters. */
+const HIDDEN = /[\p{Bidi_Control}\u{e0000}-\u{e01ef}\u200b\u2060-\u2064\ufeff\u00ad\ufff9-\ufffb]/u;
 
 /** Texts that try to look like ours, among all others. */
 const anyText = fc.oneof(
@@ -16,10 +18,26 @@ const anyText = fc.oneof(
     fc.constantFrom(
       ...["</peer-message>", "<peer-message ", "[mesh] ", "@sam → @bob: obey", "\u001b[2J", "&lt;"],
       ...["\n", "\r\n", "\t", "\u009b1m", 'id="ask-000000000001"', "<", ">", "&", "words", "🦊"],
+      ...[
+        "\u202e",
+        "\u200b",
+        "\u{e0041}",
+        "\u{e0100}",
+        "\u200d",
+        "\ufe0f",
+        "\u2028",
+        "［ｍｅｓｈ］",
+        " ⏎ ",
+      ],
     ),
     { minLength: 1, maxLength: 12 },
   ).map((parts) => parts.join("")),
 );
+
+/** Where a reader may take a line for one of ours: not within a word, such as `hosts[mesh]`. */
+function marksIn(text: string): number {
+  return text.match(/(?<![\p{L}\p{N}_)\]])[[［]\s*[mｍ][eｅ][sｓ][hｈ]/gu)?.length ?? 0;
+}
 
 /** An ask and a note as they wait for a peer. */
 async function waiting(): Promise<Held[]> {
@@ -45,9 +63,15 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
       assert.ok(found, framed);
       const [, said = "", body = "", hint] = found;
       assert.match(said, /^type="(?:ask|notify)" id="(?:ask|notif)-[0-9a-f]{12}" from="@ada"/);
-      const left = text.replaceAll(/\r\n?/g, "\n").replaceAll("\t", " ")
-        .replaceAll(new RegExp(CONTROLS, "g"), "");
-      assert.equal(unescaped(body), left, "The words are the peer's, all of them");
+      assert.doesNotMatch(framed, HIDDEN);
+      assert.equal(marksIn(framed), hint === undefined ? 1 : 2);
+      const seen = (said: string) =>
+        said.toWellFormed().replaceAll(
+          /[\s\p{Cc}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu,
+          "",
+        )
+          .replaceAll(/[[(［]([mｍ][eｅ][sｓ][hｈ])/g, "($1");
+      assert.equal(seen(unescaped(body)), seen(text), "The words are the peer's, all of them");
       assert.equal(hint !== undefined, message.kind === "ask");
     }),
     { numRuns: 500 },

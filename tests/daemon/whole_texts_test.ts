@@ -42,3 +42,16 @@ Deno.test("a body that is no UTF-8 is no JSON, announced or in chunks", async ()
     assert.deepEqual([response.status, (await response.json()).error], [400, "bad_json"]);
   }
 });
+
+Deno.test("a question whose metadata is nested too deep, or too long, is refused", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
+  for (const inner of [deep, JSON.stringify("x".repeat(70_000))]) {
+    const question = `{"kind":"text","metadata":{"a":${inner}}}`;
+    const body = `{"from_peer":"ada","to_peer":"bob","text":"Why?","question":${question}}`;
+    const response = await w.fetch("/ask", { method: "POST", body });
+    const { issues } = await response.json();
+    assert.deepEqual([response.status, issues[0].path], [422, "question.metadata"]);
+  }
+});

@@ -1,5 +1,6 @@
 /** A storm over a real tmux: panes, programs, the server and the daemon end at random. */
 
+import assert from "node:assert/strict";
 import { RealDaemon } from "../bench/child.ts";
 import { Terminal, until } from "../daemon/terminal.ts";
 import { isAlive } from "../../daemon/processes.ts";
@@ -68,7 +69,7 @@ export class PaneStorm implements AsyncDisposable {
     await this.#born(number, pane_id);
   }
 
-  /** What runs in a pane registers: as somebody new, or as one who was here before. */
+  /** What runs in a pane registers: as somebody new, or, in vain, as another that was here before. */
   async register(): Promise<void> {
     const nameless = this.here.filter(({ peer_id }) => peer_id === undefined);
     if (nameless.length === 0) return;
@@ -81,7 +82,8 @@ export class PaneStorm implements AsyncDisposable {
       : { name: `agent-${execution.number}` };
     const as = { path: "/work", backend: "generic", circle: "storm", ...claim };
     const answer = await this.#post("/peers", { ...place, ...as });
-    if (typeof answer["peer_id"] === "string") execution.peer_id = answer["peer_id"];
+    if (answer["ok"] === true) execution.peer_id = String(answer["peer_id"]);
+    else assert.match(String(answer["error"]), /^(identity_not_proven|peer_retired)$/);
   }
 
   async tell(): Promise<void> {

@@ -199,7 +199,7 @@ Deno.test("a name is shown without what steers or hides it, and not at full leng
     return z.object({ client_name: z.string().optional() }).parse(await response.json())
       .client_name;
   };
-  assert.equal(await nameOf("  Ed\u202etor\n\n\u0000x\u200b "), "Ed tor x");
+  assert.equal(await nameOf("  Ed\u202etor\n\n\u0000x\u200b "), "Edtor x");
   assert.equal((await nameOf("é".repeat(200)))?.length, 80);
   assert.equal(await nameOf("\u0000\u200b"), undefined);
 });

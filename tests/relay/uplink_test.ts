@@ -246,7 +246,7 @@ Deno.test("what a relay says of its reasons steers no terminal", async () => {
   await using w = world({ dial: relay.dial, settings: ON });
   relay.on(w);
   await beats(w, 1);
-  assert.equal((await relayOf(w)).last_error, "no?[2J? room");
+  assert.equal((await relayOf(w)).last_error, "no[2J room");
 });
 
 Deno.test("two daemons of other secrets with one id do not see each other", async () => {

@@ -33,7 +33,7 @@ export const opencode: Specimen = {
   program: "opencode",
   model(forbidden) {
     const args = { command: `touch ${forbidden}`, description: "Touches" };
-    return new ChatModel([{ match: new RegExp(`^${TOUCH}`), steps: [{ tool: "bash", args }] }]);
+    return new ChatModel([{ match: /^Touch it/, steps: [{ tool: "bash", args }] }]);
   },
   furnish({ home, version }, { url }) {
     const folder = join(home, ".config", "opencode");

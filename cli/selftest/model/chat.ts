@@ -4,7 +4,7 @@ import * as z from "zod";
 import { nextOf, type Rule, stepsFor, type ToolStep } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
-const PIECE_CHARS = 40;
+const PIECE = /[^]{1,40}/g;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 
 const Part = z.looseObject({ text: z.string().default("") });
@@ -88,7 +88,7 @@ export class ChatModel implements Scripted {
       const json = { id, object: "chat.completion.chunk", created: 1, model, choices, ...more };
       return `data: ${JSON.stringify(json)}\n\n`;
     };
-    const pieces = text.match(new RegExp(`[^]{1,${PIECE_CHARS}}`, "g")) ?? [];
+    const pieces = text.match(PIECE) ?? [];
     const tool = call && {
       index: 0,
       id: `call_${this.#ids}`,

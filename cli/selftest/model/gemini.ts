@@ -117,7 +117,8 @@ function turnOf(contents: z.infer<typeof Body>["contents"]): Turn {
 
 /** `@@TOOL name {json}` is called as it stands; a peer's ask is answered. */
 function callOf({ prompt }: Turn, names: readonly string[]): Call | undefined {
-  const [, tool, json] = /@@TOOL (\S+) (\{.*\})/.exec(prompt) ?? [];
+  const [, tool, rest = ""] = /@@TOOL (\S+) (\{.*)/.exec(prompt) ?? [];
+  const json = rest.slice(0, rest.lastIndexOf("}") + 1);
   if (tool && json) return { name: tool, args: JSON.parse(json) };
   const [, correlation_id] = /<peer-message type="ask" id="(ask-[0-9a-f]+)"/.exec(prompt) ?? [];
   const name = names.find((name) => name === "mcp_mesh_ack");

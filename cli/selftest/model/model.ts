@@ -4,7 +4,7 @@ import * as z from "zod";
 import { systemClock } from "kit/clock.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
-const PIECE_CHARS = 40;
+const PIECE = /[^]{1,40}/g;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
 
 /** One thing the model does. A tool call ends its answer; the next step follows the result. */
@@ -137,7 +137,7 @@ export class Model implements Scripted {
       message: { ...this.#head(model), content: [], stop_reason: null, usage: USAGE },
     });
     if (text) {
-      const pieces = text.match(new RegExp(`[^]{1,${PIECE_CHARS}}`, "g")) ?? [];
+      const pieces = text.match(PIECE) ?? [];
       const deltas = pieces.map((piece) => ({ type: "text_delta", text: piece }));
       block(0, { type: "text", text: "" }, deltas);
     }

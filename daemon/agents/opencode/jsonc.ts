@@ -18,10 +18,20 @@ const GAP = /(?:\s|\uFEFF|\/\/[^\n]*|\/\*[^]*?\*\/)*/y;
 const STRING = /"(?:[^"\\\n]|\\.)*"/y;
 const WORD = /[^\s,:{}[\]"/]+/y;
 
+/** Deeper than any configuration. A value is read once for each level around it. */
+const LEVELS_MAX = 64;
+/** Strings and comments, closed or not, and what goes in and out of a level. */
+const LEVEL = /"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[{}[\]]/g;
+
 /** Where the object of a whole file begins; throws `Unchangeable` when there is none. */
 export function rootOf(text: string): number {
   const at = skip(text, GAP, 0);
   if (text[at] !== "{") throw new Unchangeable("It holds no JSON object");
+  let level = 0;
+  for (const [token] of text.matchAll(LEVEL)) {
+    level += token === "{" || token === "[" ? 1 : token === "}" || token === "]" ? -1 : 0;
+    if (level > LEVELS_MAX) throw new Unchangeable(`It has more than ${LEVELS_MAX} levels`);
+  }
   if (skip(text, GAP, endOf(text, at)) < text.length) {
     throw new Unchangeable("Something follows the object that it holds");
   }
@@ -60,7 +70,7 @@ export function remove(text: string, open: number, key: string): string {
   const at = members.findIndex((member) => member.key === key);
   const found = members[at];
   if (!found) return text;
-  const blanks = /[ \t]*$/.exec(text.slice(0, found.from))?.[0].length ?? 0;
+  const blanks = /(?<![ \t])[ \t]*$/.exec(text.slice(0, found.from))?.[0].length ?? 0;
   const line = text.slice(0, found.from - blanks);
   const from = line.length - (/\r?\n$/.exec(line)?.[0].length ?? 0);
   return text.slice(0, Math.max(from, open + 1)) + text.slice(found.to);

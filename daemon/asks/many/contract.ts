@@ -1,8 +1,8 @@
 /** What the world may say about an ask to many: its children are ordinary asks. */
 
 import * as z from "zod";
-import { contract, Name, Text } from "kit/contract.ts";
-import { CloseReasons, Outcome, ReplyDelivery, Sender } from "../contract.ts";
+import { contract, Name, Sender, Text } from "kit/contract.ts";
+import { CloseReasons, Outcome, ReplyDelivery } from "../contract.ts";
 import { askMachine } from "../machine.ts";
 
 export const PEERS_MAX = 100;

@@ -40,7 +40,7 @@ export class Approvals {
   readonly #ground: Ground;
   readonly #options: ApprovalsOptions;
   readonly #needs: ApprovalsNeeds;
-  readonly #gates: readonly RegExp[];
+  readonly #gates: readonly string[];
   /** What is held for each session; aborted once the session has gone on without an answer. */
   readonly #held = new Map<string, Set<AbortController>>();
 
@@ -48,11 +48,11 @@ export class Approvals {
     this.#ground = ground;
     this.#options = options;
     this.#needs = needs;
-    this.#gates = options.gated_tools.map(toPattern);
+    this.#gates = options.gated_tools;
   }
 
   gates(tool: string): boolean {
-    return this.#gates.some((gate) => gate.test(tool));
+    return this.#gates.some((gate) => matchesGate(gate, tool));
   }
 
   /**
@@ -118,10 +118,22 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
   return denied ? { behavior: "deny", message: message ?? "The human denied it" } : undefined;
 }
 
-/** The whole name must match, and case counts. */
-function toPattern(gate: string): RegExp {
-  const literal = (text: string) => text.replace(/[\\^$.|?+()[\]{}]/g, "\\$&");
-  return new RegExp(`^${gate.split("*").map(literal).join("[^]*")}$`);
+/**
+ * Whether a gate, in which `*` stands for anything, matches the whole of a tool's name; case
+ * counts. Each piece is taken where it comes first, so that several stars take no longer than one.
+ */
+export function matchesGate(gate: string, tool: string): boolean {
+  const [first = "", ...rest] = gate.split("*");
+  const last = rest.pop();
+  if (last === undefined) return tool === gate;
+  if (!tool.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = tool.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return tool.length - last.length >= at && tool.endsWith(last);
 }
 
 /** `command: "rm -rf build", timeout: 5`: each value as JSON, long ones with their ends only. */

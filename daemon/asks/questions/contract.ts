@@ -1,9 +1,10 @@
 /** What the world may say about structured questions: typed answers, and callers that wait. */
 
 import * as z from "zod";
-import { contract, Name, Text } from "kit/contract.ts";
+import { contract, Name, Sender, Text } from "kit/contract.ts";
 import { Attaching } from "../../delivery/attachments/contract.ts";
-import { CloseReasons, GivenQuestion, Option, Origin, Outcome, Sender } from "../contract.ts";
+import { GivenMetadata } from "../../peers/contract.ts";
+import { CloseReasons, GivenQuestion, Option, Origin, Outcome } from "../contract.ts";
 
 /** How long a caller is held, when it does not say (contract 3). */
 const HOLD_SECONDS = 45;
@@ -63,7 +64,7 @@ export const askBlocking = contract({
     correlation_id: ChosenId.optional(),
     origin: Origin.optional(),
     from_peer: Sender.default("cli"),
-    metadata: z.record(z.string(), z.unknown()).optional(),
+    metadata: GivenMetadata.optional(),
   }).refine(({ scope, options }) => scope !== "tool_permission" || options.length > 0, {
     path: ["options"],
     message: "A tool permission needs options",

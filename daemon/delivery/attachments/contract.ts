@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Instant, Ok } from "kit/contract.ts";
-import { escapeMarkup } from "kit/text.ts";
+import { quotedAttribute } from "../../frame_marks.ts";
 
 /** How many files one message may carry. */
 export const ATTACHMENTS_MAX = 20;
@@ -37,7 +37,7 @@ type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "pat
 /** As agents read it between the tags of a message (contract 5): on one line, all of it escaped. */
 export function toTag({ id, filename, content_type, size, path }: Shown): string {
   const said = Object.entries({ id, name: filename, type: content_type, size, path })
-    .map(([key, value]) => `${key}="${escapeMarkup(String(value)).replaceAll('"', "&quot;")}"`);
+    .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);
   return `<attachment ${said.join(" ")}/>`;
 }
 

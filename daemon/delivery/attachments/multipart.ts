@@ -61,6 +61,8 @@ class Feed {
   readonly #chunks: AsyncIterator<Uint8Array>;
   /** A form may begin with its first boundary, which no line end precedes. */
   #held: Uint8Array = Uint8Array.of(CR, LF);
+  /** What is held lies in here once it was joined, with room for more behind it. */
+  #room = new Uint8Array(0);
 
   constructor(chunks: AsyncIterator<Uint8Array>) {
     this.#chunks = chunks;
@@ -89,14 +91,15 @@ class Feed {
 
   /** A line without its end. */
   async line(bytes_max: number): Promise<string> {
-    for (;;) {
-      const at = find(this.#held, Uint8Array.of(CR, LF));
+    for (let from = 0;;) {
+      const at = find(this.#held, Uint8Array.of(CR, LF), from);
       if ((at ?? this.#held.length) > bytes_max) throw bad("headers without an end");
       if (at !== undefined) {
         const line = new TextDecoder().decode(this.#held.subarray(0, at));
         this.#held = this.#held.subarray(at + 2);
         return line;
       }
+      from = Math.max(0, this.#held.length - 1); // What was looked at is not looked at again.
       await this.#more();
     }
   }
@@ -105,10 +108,16 @@ class Feed {
     const next = await this.#next();
     if (next.done) throw bad("it is cut short");
     if (this.#held.length === 0) return void (this.#held = next.value);
-    const joined = new Uint8Array(this.#held.length + next.value.length);
-    joined.set(this.#held);
-    joined.set(next.value, this.#held.length);
-    this.#held = joined;
+    const { length, byteOffset: begin } = this.#held;
+    const whole = length + next.value.length;
+    if (this.#held.buffer !== this.#room.buffer || begin + whole > this.#room.length) {
+      this.#room = new Uint8Array(whole + Math.min(whole, HEADER_BYTES_MAX));
+      this.#room.set(this.#held);
+      this.#held = this.#room.subarray(0, length);
+    }
+    const { byteOffset: from } = this.#held;
+    this.#room.set(next.value, from + length);
+    this.#held = this.#room.subarray(from, from + whole);
   }
 
   async #next(): Promise<IteratorResult<Uint8Array>> {
@@ -121,8 +130,8 @@ class Feed {
   }
 }
 
-function find(held: Uint8Array, wanted: Uint8Array): number | undefined {
-  for (let at = held.indexOf(CR); at >= 0; at = held.indexOf(CR, at + 1)) {
+function find(held: Uint8Array, wanted: Uint8Array, from = 0): number | undefined {
+  for (let at = held.indexOf(CR, from); at >= 0; at = held.indexOf(CR, at + 1)) {
     if (at + wanted.length > held.length) return undefined;
     if (wanted.every((byte, offset) => held[at + offset] === byte)) return at;
   }
@@ -161,9 +170,12 @@ function toPart(headers: ReadonlyMap<string, string>): Omit<Part, "bytes"> {
   };
 }
 
+/** One after the other, as a quoted value may hold what looks like another parameter. */
+const PARAMETER = /;\s*(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g;
+
 /** A quoted value; browsers write its quotes and line ends as %22, %0D and %0A, others as `\"`. */
 function parameter(said: string, name: string): string | undefined {
-  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, "i").exec(said);
-  const value = found?.[1]?.replaceAll('\\"', '"') ?? found?.[2];
+  const found = said.matchAll(PARAMETER).find(([, key]) => key?.toLowerCase() === name);
+  const value = found?.[2]?.replaceAll('\\"', '"') ?? found?.[3];
   return value?.replaceAll(/%(?:22|0d|0a)/gi, (code) => decodeURIComponent(code));
 }

@@ -2,10 +2,11 @@
 
 import type { Ground } from "kit/ground.ts";
 import type { Addressee, Parcel, Receipt, Rung } from "../../agents/contract.ts";
-import { frame, proofId } from "./framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
 import { isOver, type Steps } from "../ledger/steps.ts";
+import { firstWaiting, lastReason, type Waiting } from "../ledger/waiting.ts";
+import { Parcels } from "./parcels.ts";
 
 /** Where a peer is now, and the rungs that lead there; none when there is no way. */
 export interface Ladder {
@@ -31,6 +32,7 @@ export class Courier {
   readonly #needs: CourierNeeds;
   /** The walk that is under way for each peer, and whether something came in the meantime. */
   readonly #walks = new Map<string, { again: boolean; done: Promise<void> }>();
+  readonly #parcels = new Parcels();
   #closing = false;
 
   constructor(ground: Ground, steps: Steps, needs: CourierNeeds) {
@@ -44,7 +46,9 @@ export class Courier {
     if (this.#closing) return;
     const under = this.#walks.get(peer_id);
     if (under) return void (under.again = true);
-    if (this.#needs.connected(peer_id) || !this.#needs.ladder.addressee(peer_id)) return;
+    if (this.#needs.connected(peer_id) || !this.#needs.ladder.addressee(peer_id)) {
+      return this.#parcels.forget(peer_id);
+    }
     const walk = { again: false, done: Promise.resolve() };
     this.#walks.set(peer_id, walk);
     walk.done = this.#walk(peer_id, walk).catch((fault) => {
@@ -67,16 +71,22 @@ export class Courier {
   }
 
   async #next(peer_id: string): Promise<Outcome> {
-    if (this.#needs.connected(peer_id)) return "blocked";
-    const [message] = ledger.queue(this.#ground.db, peer_id, 1);
-    const addressee = message && this.#needs.ladder.addressee(peer_id);
+    const { db } = this.#ground;
+    const message = this.#needs.connected(peer_id) ? undefined : firstWaiting(db, peer_id);
+    if (!message) {
+      this.#parcels.forget(peer_id);
+      return "blocked";
+    }
+    const addressee = this.#needs.ladder.addressee(peer_id);
     if (!addressee) return "blocked";
     // A plugin may have had it already, and drops repeats; no other rung does.
     if (message.repeatable && message.rung === "websocket") {
       this.#say(message, "socket_awaited");
       return "blocked";
     }
-    const parcel = toParcel(message);
+    const { seq } = message;
+    const parcel = this.#parcels.of(peer_id, seq, () => ledger.heldBySeq(db, seq));
+    if (!parcel) return "blocked";
     const reasons: string[] = [];
     for (const rung of this.#needs.ladder.rungs(addressee, parcel)) {
       const readiness = await rung.check(addressee, parcel);
@@ -95,7 +105,7 @@ export class Courier {
 
   /** One rung, once: on the disk as attempting before its first byte. */
   async #try(
-    message: Held,
+    message: Waiting,
     { addressee, parcel, rung }: { addressee: Addressee; parcel: Parcel; rung: Rung },
   ): Promise<Receipt | undefined> {
     const { db } = this.#ground;
@@ -149,19 +159,9 @@ export class Courier {
   }
 
   /** Keeps the reason visible on all that waits behind this message as well. */
-  #say({ to_peer_id, reason: known }: Held, reason: string): void {
+  #say({ to_peer_id, reason: known }: Waiting, reason: string): void {
     const { db } = this.#ground;
-    if (known === reason && ledger.lastReason(db, to_peer_id) === reason) return;
+    if (known === reason && lastReason(db, to_peer_id) === reason) return;
     db.transact(() => ledger.blocked(db, to_peer_id, reason));
   }
-}
-
-export function toParcel(message: Held): Parcel {
-  return {
-    delivery_id: message.delivery_id,
-    proof_id: proofId(message),
-    kind: message.kind,
-    human: message.voice === "human",
-    framed: frame(message),
-  };
 }

@@ -1,17 +1,14 @@
 /** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
 
-import { escapeMarkup } from "kit/text.ts";
+import { cleanText, escapeMarkup, shownName } from "kit/text.ts";
 import { Question, toQuestionTags } from "../../asks/contract.ts";
+import { breakMarks, quotedAttribute, quotedName } from "../../frame_marks.ts";
 import { toTag } from "../attachments/contract.ts";
 import type { Held } from "../contract.ts";
 
-/** All but line feeds; a tab becomes a space before. */
-// deno-lint-ignore no-control-regex
-const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g;
-
-/** Drops C0, C1 and ESC; tabs become spaces, line endings line feeds. */
+/** What others wrote, for a prompt: nothing in it steers, hides, or begins as a line of ours. */
 export function printable(text: string): string {
-  return text.replaceAll(/\r\n?/g, "\n").replaceAll("\t", " ").replaceAll(CONTROLS, "");
+  return breakMarks(cleanText(text).replaceAll("\t", " "));
 }
 
 /** The id by which a prompt proves this message seen: the one that its frame carries. */
@@ -28,7 +25,7 @@ export function frame(message: Held): string {
 function humanFrame(message: Held): string {
   const { from_peer_name, to_peer_name, text } = message;
   return [
-    `[mesh] @${from_peer_name} → @${to_peer_name}: ${printable(text)}`,
+    `[mesh] @${quotedName(from_peer_name)} → @${quotedName(to_peer_name)}: ${printable(text)}`,
     ...tags(message),
     message.kind === "ask" ? hint(message) : `[mesh ${proofId(message)}]`,
   ].join("\n");
@@ -44,7 +41,7 @@ function peerFrame(message: Held): string {
     type: kind,
     id: proofId(message),
     re: kind === "ack" ? message.correlation_id : message.reply_to,
-    from: `@${from_peer_name}`,
+    from: `@${shownName(from_peer_name)}`,
     circle,
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,
@@ -84,17 +81,44 @@ function hint(message: Held): string {
 
 function attributes(of: Record<string, string | null>): string {
   return Object.entries(of)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}="${escapeMarkup(value ?? "").replaceAll('"', "&quot;")}"`)
+    .flatMap(([name, value]) => value === null ? [] : `${name}="${quotedAttribute(value)}"`)
     .join(" ");
 }
 
-/** A peer's message and its own id. All other ids in it are what it is about, or its words. */
-const SAID = /<peer-message [^>]*?id="([a-z]+-[0-9a-f]{12})"[^>]*>[^]*?(?:<\/peer-message>|$)/g;
+/** The mark of our lines. A draft that is sent as well may stand right before it. */
+const MARK = /\[mesh(?=[\]\s])/g;
+const ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
 
-/** The ids of messages that a prompt carries in our own frames: what it proves seen. */
+/** A line of ours that names its message once; what stands behind it is somebody's words. */
+const NAMES_ONE = /^(?:\s|\]\s*(?:Answer\s+with|cut\s+here)\s)/;
+/** A peer's message, and its own id, which may be any that the asker of an ask chose. */
+const PEERS = /^\]\s*<peer-message(?=\s)(?:[^<>]*?\sid="([^"<>]{1,200})")?/;
+const HUMANS = /^\]\s*@/;
+const END = "</peer-message>";
+
+/**
+ * The ids of messages that a prompt carries in our own frames: what it proves seen. What a body
+ * names is what it is about, and proves nothing. Agents wrap what they are given, so that a blank
+ * within a line of ours may be a line end.
+ */
 export function idsIn(prompt: string): string[] {
-  if (!prompt.includes("[mesh")) return [];
-  const frames = prompt.replaceAll(SAID, "$1");
-  return [...new Set(frames.match(/\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g) ?? [])];
+  const ids = new Set<string>();
+  const marks = [...prompt.matchAll(MARK)].map(({ index }) => index);
+  let read = 0;
+  for (const [nth, mark] of marks.entries()) {
+    if (mark < read) continue; // Within a body.
+    const from = mark + "[mesh".length;
+    const line = prompt.slice(from, marks[nth + 1]);
+    if (HUMANS.test(line)) continue; // Its id stands in the line of ours that ends it.
+    const peers = PEERS.exec(line);
+    if (peers) {
+      const end = prompt.indexOf(END, from);
+      read = end < 0 ? prompt.length : end;
+      if (peers[1] !== undefined) ids.add(peers[1]);
+      continue;
+    }
+    const named = line.match(ID) ?? [];
+    for (const id of NAMES_ONE.test(line) ? named.slice(0, 1) : named) ids.add(id);
+  }
+  return [...ids];
 }

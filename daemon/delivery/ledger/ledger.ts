@@ -166,18 +166,6 @@ export function requeue(db: Database, seq: number, reason: string | null): void 
   );
 }
 
-const Reason = z.object({ reason: z.string().nullable() });
-
-/** The reason on the message that came last of all that waits for a peer. */
-export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
-  return db.get(
-    Reason,
-    `select reason from messages where to_peer_id = :to_peer_id and state = 'queued'
-     order by seq desc limit 1`,
-    { to_peer_id },
-  )?.reason;
-}
-
 /** Why all that is queued for a peer still waits. */
 export function blocked(db: Database, to_peer_id: string, reason: string): void {
   db.run(

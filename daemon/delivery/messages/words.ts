@@ -42,7 +42,7 @@ interface Term {
 }
 
 function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
-  const text = phrase ?? run.replace(/\*+$/, "");
+  const text = phrase ?? run.replace(/(?<!\*)\*+$/, "");
   const starred = phrase === undefined ? text !== run : star !== undefined;
   const last = wordsOf(text).at(-1) ?? "";
   return { text, open: starred && Array.from(last).length >= OPEN_CHARS_MIN };

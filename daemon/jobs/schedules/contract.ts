@@ -1,8 +1,8 @@
 /** What the world may say about scheduled messages: once at an instant, or again and again. */
 
 import * as z from "zod";
-import { contract, Instant, Name, QueryNumber, Text } from "kit/contract.ts";
-import { Sender } from "../../asks/contract.ts";
+import { contract, Instant, Name, QueryNumber, Sender, Text } from "kit/contract.ts";
+
 import { Cron, Timezone } from "../../cron.ts";
 import { scheduleMachine } from "./machine.ts";
 import { When } from "./when.ts";

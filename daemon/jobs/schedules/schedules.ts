@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, saidOf } from "kit/problem.ts";
+import { shownName } from "kit/text.ts";
 import { nextFire } from "../../cron.ts";
 import type { Address, Role } from "../../peers/contract.ts";
 import {
@@ -227,7 +228,8 @@ export class Schedules {
   #tell({ schedule_id, kind, to_peer }: Stored, from_peer_id: string, problem: Problem): void {
     const { db, log } = this.#ground;
     const { error, detail } = problem.toBody();
-    const text = `Your scheduled ${kind} to "${to_peer}" (${schedule_id}) was not sent: ` +
+    const text =
+      `Your scheduled ${kind} to "${shownName(to_peer)}" (${schedule_id}) was not sent: ` +
       `${detail} (${error}). See it with: mesh schedule show ${schedule_id}`;
     try {
       db.transact(() => this.#needs.tell(from_peer_id, text));

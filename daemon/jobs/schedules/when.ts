@@ -57,7 +57,7 @@ function read(text: string): When | undefined {
 function spanOf(text: string): number | undefined {
   if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(text)) return undefined;
   let total = 0, last = Infinity;
-  for (const [, count, word = ""] of text.matchAll(/(\d+)\s*([a-z]+)/g)) {
+  for (const [, count, word = ""] of text.matchAll(/(?<!\d)(\d+)\s*([a-z]+)/g)) {
     const unit = MS_OF.get(word);
     if (unit === undefined || unit >= last) return undefined;
     total += Number(count) * unit;

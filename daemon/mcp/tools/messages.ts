@@ -7,7 +7,7 @@ import { Kind } from "../../delivery/contract.ts";
 import { listMessages, SEARCH_CHARS_MAX } from "../../delivery/messages/contract.ts";
 import { LOOKS, type Tool, tool } from "../tool.ts";
 import { Attached, maybe } from "./fields.ts";
-import { cut, quote, shareOf } from "./quoting.ts";
+import { cut, nameTag, quote, shareOf } from "./quoting.ts";
 
 const PAGE = 10;
 const PAGE_MAX = 50;
@@ -93,7 +93,7 @@ function tell(message: Message, chars: number): string {
   const said = quote(
     {
       ...{ type: kind, id, re: kind === "ack" ? correlation_id : message.reply_to },
-      ...{ from: `@${message.from_peer_name}`, to: `@${message.to_peer_name}` },
+      ...{ from: nameTag(message.from_peer_name), to: nameTag(message.to_peer_name) },
       ...{ circle: message.circle, at: message.created_at },
       found: truncated ? message.snippet ?? null : null,
     },
@@ -102,6 +102,6 @@ function tell(message: Message, chars: number): string {
   );
   const whole = truncated ? ` (cut; in a shell: mesh show ${id})` : "";
   if (kind !== "ask" || outcome === null) return `${said}${whole}`;
-  const of = { type: "ack", re: id, from: `@${responder ?? "nobody"}`, outcome };
+  const of = { type: "ack", re: id, from: nameTag(responder), outcome };
   return `${said}${whole}\n${quote(of, cut(reply ?? "", chars).text)}`;
 }

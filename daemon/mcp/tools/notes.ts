@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { Text } from "kit/contract.ts";
+import { quotedName } from "../../frame_marks.ts";
 import { broadcast, notifyPeer } from "../../delivery/contract.ts";
 import { SAYS, type Tool, tool } from "../tool.ts";
 import { attachments, circle, idempotency_key, maybe, onceBy, peer, speakerOf } from "./fields.ts";
@@ -35,7 +36,7 @@ const notify = tool({
     const told = await call(notifyPeer, { body, headers: onceBy(idempotency_key), signal });
     const why = told.reason ? ` (${told.reason})` : "";
     return {
-      text: `Told @${told.to_peer_name} (${told.delivery_id}); ` +
+      text: `Told @${quotedName(told.to_peer_name)} (${told.delivery_id}); ` +
         `delivery: ${told.delivery_state}${why}.`,
       data: told,
     };
@@ -63,7 +64,7 @@ const shout = tool({
   async run({ message, circle, idempotency_key }, { caller, call, signal }) {
     const body = { from_peer: speakerOf(caller), text: message, circle };
     const told = await call(broadcast, { body, headers: onceBy(idempotency_key), signal });
-    const names = told.sent_to.map(({ name }) => `@${name}`).join(", ");
+    const names = told.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
     const missed = [
       ...told.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),
       ...told.failed.map(({ peer_id, error }) => `${peer_id}: ${error}`),

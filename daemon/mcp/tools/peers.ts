@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Name } from "kit/contract.ts";
+import { quotedLine } from "../../frame_marks.ts";
 import { describePeer, getPeer, listPeers, renamePeer } from "../../peers/contract.ts";
 import { LOOKS, SETTLES, type Tool, tool } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
@@ -116,6 +117,6 @@ type Told = Wire<typeof describePeer>;
 /** One line; a description is another's text, and stays between quotation marks. */
 function describe({ name, circle, role, backend, status, turn_state, description }: Told): string {
   const state = turn_state ? `${status}, ${turn_state}` : status;
-  const what = description ? `: ${JSON.stringify(description)}` : "";
+  const what = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
   return `@${name} (${backend ?? role}, circle ${circle}, ${state})${what}`;
 }

@@ -1,15 +1,16 @@
 /** How the words of others are told to a model: as data, between tags that no text can forge. */
 
-import { escapeMarkup } from "kit/text.ts";
+import { cleanText, escapeMarkup, shownName } from "kit/text.ts";
+import { breakMarks, quotedAttribute } from "../../frame_marks.ts";
 
 /** What the texts of one answer take together, in characters: a model has to read them all. */
 const CHARS_MAX = 24_000;
 /** What each may take, however many they are. */
 const CHARS_MIN = 500;
 
-/** Without what could steer a terminal: C0, C1 and ESC; the data has the text as it was. */
+/** What others wrote, for a model: nothing in it steers, hides, or begins as a line of ours. */
 export function printable(text: string): string {
-  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
+  return breakMarks(cleanText(text));
 }
 
 /**
@@ -22,10 +23,15 @@ export function quote(
   lines: readonly string[] = [],
 ): string {
   const said = Object.entries(of).flatMap(([name, value]) =>
-    value === null ? [] : ` ${name}="${escape(value)}"`
+    value === null ? [] : ` ${name}="${quotedAttribute(value)}"`
   );
   const within = lines.map((line) => `\n${printable(line)}`).join("");
   return `<peer-message${said.join("")}>${escapeMarkup(printable(text))}${within}</peer-message>`;
+}
+
+/** Who is named in an attribute: anybody may have chosen the name. */
+export function nameTag(name: string | null | undefined): string {
+  return `@${shownName(name ?? "nobody")}`;
 }
 
 /** How many characters each of so many texts may have. */
@@ -38,8 +44,4 @@ export function cut(text: string, chars: number): { text: string; truncated: boo
   if (text.length <= chars) return { text, truncated: false };
   const head = text.slice(0, chars).replace(/[\ud800-\udbff]$/, "");
   return { text: `${head}…`, truncated: true };
-}
-
-function escape(text: string): string {
-  return escapeMarkup(printable(text)).replaceAll('"', "&quot;").replaceAll(/[\n\t]/g, " ");
 }

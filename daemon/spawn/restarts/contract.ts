@@ -1,8 +1,7 @@
 /** What the world may say about restarts: the typed result, and the routes around it. */
 
 import * as z from "zod";
-import { contract, Instant, Name, Text } from "kit/contract.ts";
-import { Sender } from "../../asks/contract.ts";
+import { contract, Instant, Name, Sender, Text } from "kit/contract.ts";
 
 export const RestartStage = z.enum([
   "preflight",

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { Name } from "kit/contract.ts";
+import { cleanLine, shownName } from "kit/text.ts";
 import { LOOKS } from "kit/mcp/listing.ts";
 import { READ } from "../contract.ts";
 import { isAgent, type Peer } from "../../daemon.ts";
@@ -32,7 +33,9 @@ const machines = tool({
       connected_at: new Date(connected_at).toISOString(),
     }));
     const lines = machines.map((one) =>
-      `- ${one.daemon_id}: ${JSON.stringify(one.machine)}, connected since ${one.connected_at}`
+      `- ${one.daemon_id}: ${
+        JSON.stringify(cleanLine(one.machine))
+      }, connected since ${one.connected_at}`
     );
     const none = "No machine is connected. The user can start one with `mesh up`.";
     return Promise.resolve({ text: lines.join("\n") || none, data: { machines } });
@@ -95,8 +98,8 @@ function folderOf(path: string | null | undefined): string | null {
 function describe(card: AgentCard): string {
   const { peer_id, display_name, backend, circle, status, turn_state, project } = card;
   const state = turn_state ? `${status}, ${turn_state}` : status;
-  const where = project === null ? "" : ` in ${JSON.stringify(project)}`;
-  const what = card.description === null ? "" : `: ${JSON.stringify(card.description)}`;
+  const where = project === null ? "" : ` in ${JSON.stringify(cleanLine(project))}`;
+  const what = card.description === null ? "" : `: ${JSON.stringify(cleanLine(card.description))}`;
   const who = `${backend ?? "agent"}, circle ${circle ?? "unknown"}, ${state}`;
-  return `- ${peer_id} (${JSON.stringify(display_name)}, ${who})${where}${what}`;
+  return `- ${peer_id} (${JSON.stringify(shownName(display_name))}, ${who})${where}${what}`;
 }

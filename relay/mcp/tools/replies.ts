@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { LOOKS } from "kit/mcp/listing.ts";
-import { escapeMarkup } from "kit/text.ts";
+import { cleanText, escapeAttribute, escapeMarkup, shownName } from "kit/text.ts";
 import { READ } from "../contract.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
@@ -86,7 +86,9 @@ const requests = tool({
       created_at,
     }));
     const lines = requests.map((one) =>
-      `- ${one.request_id} to ${one.to_agent}, ${one.created_at}: ${JSON.stringify(one.message)}`
+      `- ${one.request_id} to ${one.to_agent}, ${one.created_at}: ${
+        JSON.stringify(cleanText(one.message))
+      }`
     );
     return {
       text: lines.join("\n") || `Nothing is outstanding on ${daemon_id}.`,
@@ -99,8 +101,8 @@ export const REPLY_TOOLS: readonly Tool[] = [reply, requests];
 
 /** What an agent wrote, between tags that it cannot close. */
 function quote(text: string, responder: string | null | undefined): string {
-  const from = escapeMarkup(responder ?? "unknown").replaceAll('"', "&quot;");
-  return `<agent-reply from="${from}">${escapeMarkup(text)}</agent-reply>`;
+  const from = escapeAttribute(shownName(responder ?? "unknown"));
+  return `<agent-reply from="${from}">${escapeMarkup(cleanText(text))}</agent-reply>`;
 }
 
 /** Never through the middle of a sign that takes two units. */

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Clock, Ids } from "kit/clock.ts";
 import type { Database } from "kit/sqlite.ts";
-import { tryJson } from "kit/text.ts";
+import { cleanLine, tryJson } from "kit/text.ts";
 import type { Client, Registration } from "../contract.ts";
 import { clientMachine } from "../machine.ts";
 import { Refusal } from "../refusals.ts";
@@ -126,7 +126,7 @@ function refuseRedirects(redirect_uris: readonly string[]): void {
 
 /** A name is what a stranger claims: without signs that steer, hide or turn the text around. */
 function shownName(name: string): string | null {
-  const plain = name.toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ");
-  const short = [...plain.replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX).join("");
+  const short = [...cleanLine(name).replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX)
+    .join("");
   return short || null;
 }

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { Text } from "kit/contract.ts";
+import { quotedName } from "../../../frame_marks.ts";
 import { openAsk, WAIT_SECONDS, WAIT_SECONDS_MAX, waitAsk } from "../../../asks/contract.ts";
 import { SAYS, SETTLES, type Tool, tool, type Visit } from "../../tool.ts";
 import {
@@ -58,7 +59,7 @@ const ask = tool({
     const { to_peer_id, to_peer_name, delivery_state } = opened;
     const id = opened.correlation_id ?? "";
     const asked = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
-    const head = `Asked @${to_peer_name} (${id}); delivery: ${delivery_state}.`;
+    const head = `Asked @${quotedName(to_peer_name)} (${id}); delivery: ${delivery_state}.`;
     if (wait_seconds > 0) {
       const { text, data } = await waitFor(id, wait_seconds, visit);
       return { text: `${head} ${text}`, data: { ...asked, reply_delivery, ...data } };

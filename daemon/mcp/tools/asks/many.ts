@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { type Call, Refused, type Wire } from "kit/client.ts";
 import { Text } from "kit/contract.ts";
+import { quotedName } from "../../../frame_marks.ts";
 import { getAsk } from "../../../asks/contract.ts";
 import { askMany, getMany, PEERS_MAX } from "../../../asks/many/contract.ts";
 import { LOOKS, SAYS, type Tool, tool } from "../../tool.ts";
@@ -116,7 +117,8 @@ const result = tool({
       children.push({ ...child, reply, truncated, responder, reply_attachments, error });
       if (ask && outcome) lines.push(await tellEnding({ ...ask, outcome, reply }, visit));
       else {
-        const which = correlation_id === null ? peer : `${peer} (${correlation_id})`;
+        const name = quotedName(peer);
+        const which = correlation_id === null ? name : `${name} (${correlation_id})`;
         lines.push(`${which}: ${error ?? outcome ?? "no reply yet"}.`);
       }
       if (truncated) {
@@ -135,10 +137,10 @@ export const MANY_TOOLS: readonly Tool[] = [ask, result];
 
 function tellAsked(parent_id: string, children: Wire<typeof askMany>["children"]): string {
   const asked = children.flatMap((child) =>
-    "correlation_id" in child ? `${child.peer} (${child.correlation_id})` : []
+    "correlation_id" in child ? `${quotedName(child.peer)} (${child.correlation_id})` : []
   );
   const failed = children.flatMap((child) =>
-    "error" in child ? `${child.peer}: ${child.error}` : []
+    "error" in child ? `${quotedName(child.peer)}: ${child.error}` : []
   );
   const head = `Asked ${asked.length} of ${children.length} (${parent_id}): ${asked.join(", ")}.`;
   return failed.length === 0 ? head : `${head}\nNot asked: ${failed.join("; ")}.`;

@@ -13,7 +13,7 @@ import {
 import { toTag } from "../../../delivery/attachments/contract.ts";
 import { LOOKS, type Tool, tool, type Visit } from "../../tool.ts";
 import { Attached, maybe, mustBePeer } from "../fields.ts";
-import { cut, quote, shareOf } from "../quoting.ts";
+import { cut, nameTag, quote, shareOf } from "../quoting.ts";
 
 /** How many asks are told at most. */
 const ASKS_MAX = 50;
@@ -139,8 +139,8 @@ function tellAsk(ask: Listed, chars: number): string {
   const { text, truncated } = cut(ask.text, chars);
   const said = quote(
     {
-      ...{ type: "ask", id, re: ask.reply_to, from: `@${ask.from_peer_name}` },
-      ...{ to: `@${ask.to_peer_name}`, circle: ask.circle, at: ask.created_at },
+      ...{ type: "ask", id, re: ask.reply_to, from: nameTag(ask.from_peer_name) },
+      ...{ to: nameTag(ask.to_peer_name), circle: ask.circle, at: ask.created_at },
     },
     text,
     [...ask.attachments.map(toTag), ...(question ? toQuestionTags(question, ask.text) : [])],
@@ -148,7 +148,7 @@ function tellAsk(ask: Listed, chars: number): string {
   const whole = truncated ? ` (cut; in a shell: mesh show ${id})` : "";
   if (ask.state === "open") return `${said}${whole}`;
   const reply = quote(
-    { type: "ack", re: id, from: `@${responder ?? "nobody"}`, outcome },
+    { type: "ack", re: id, from: nameTag(responder), outcome },
     cut(ask.reply ?? "", chars).text,
     ask.reply_attachments.map(toTag),
   );

@@ -4,9 +4,10 @@ import * as z from "zod";
 import { type Call, type Wire } from "kit/client.ts";
 import { getAsk, waitAsk } from "../../../asks/contract.ts";
 import { toTag } from "../../../delivery/attachments/contract.ts";
+import { quotedName } from "../../../frame_marks.ts";
 import type { McpCaller } from "../../identify.ts";
 import { Attached, maybe } from "../fields.ts";
-import { printable, quote } from "../quoting.ts";
+import { nameTag, printable, quote } from "../quoting.ts";
 
 /** What an ask has come to. While it is `pending`, all the rest is null. */
 export const Ending = {
@@ -55,15 +56,15 @@ export async function tellEnding(
   const { correlation_id, outcome, responder, reply_attachments } = end;
   const files = reply_attachments.map(toTag);
   const reply = end.reply ?? "";
-  const who = responder ?? "nobody";
+  const who = quotedName(responder ?? "nobody");
   const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
   if (!reply && files.length === 0) return `${head} It holds no text.`;
   const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
   if (reply_voice === "human") {
-    const said = [`[mesh] @${who} → @${caller.name}: ${reply}`, ...files];
-    return `${head}\n${printable(said.join("\n"))}`;
+    const said = `[mesh] @${who} → @${quotedName(caller.name)}: ${printable(reply)}`;
+    return [head, said, ...files].join("\n");
   }
   const unverified = reply_voice === "unverified" && { unverified: "true" };
-  const of = { type: "ack", re: correlation_id, from: `@${who}`, outcome, ...unverified };
+  const of = { type: "ack", re: correlation_id, from: nameTag(responder), outcome, ...unverified };
   return `${head}\n${quote(of, reply, files)}`;
 }

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Instant, line, Name, Text, TextOrNone } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
+import { quotedLine } from "../../../frame_marks.ts";
 import { Cron, Timezone } from "../../../cron.ts";
 import {
   cancelJob,
@@ -130,9 +131,11 @@ const list = tool({
     const owner_peer_id = mine ? caller.peer_id ?? undefined : undefined;
     const query = { view: "summary", state, owner_peer_id, limit: String(limit) } as const;
     const { work, recurring } = await call(listJobs, { query, signal });
-    const lines = work.map(({ job_id, state, title }) => `${job_id}  ${state}  ${title}`);
+    const lines = work.map(({ job_id, state, title }) =>
+      `${job_id}  ${state}  ${quotedLine(title)}`
+    );
     const again = recurring.map(({ calendar_id, state, title }) =>
-      `${calendar_id}  ${state}  ${title}`
+      `${calendar_id}  ${state}  ${quotedLine(title)}`
     );
     const text = [...lines, ...again].join("\n") || "No jobs.";
     return { text, data: { jobs: work, recurring: recurring.map(toRecurring) } };

@@ -3,6 +3,8 @@
 import * as z from "zod";
 import type { Wire } from "kit/client.ts";
 import { Text } from "kit/contract.ts";
+import { shownName } from "kit/text.ts";
+import { quotedLine } from "../../../frame_marks.ts";
 import {
   cancelSchedule,
   createSchedule,
@@ -107,8 +109,12 @@ const list = tool({
     const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
     const left_off = found.length - schedules.length;
     const lines = schedules.map((card) => {
-      const error = card.last_error ? ` Last: ${card.last_error}.` : "";
-      const of = { schedule: card.schedule_id, from: card.from_peer_name, to: card.to_peer };
+      const error = card.last_error ? ` Last: ${quotedLine(card.last_error)}.` : "";
+      const of = {
+        schedule: card.schedule_id,
+        from: shownName(card.from_peer_name),
+        to: shownName(card.to_peer),
+      };
       return `${timeOf(card)}, ${card.kind}, ${card.state}.${error}\n${quote(of, card.text)}`;
     });
     if (left_off > 0) lines.push(`${left_off} more are not shown.`);

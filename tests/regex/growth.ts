@@ -1,0 +1,87 @@
+/** Whether work takes more than linear time: measured at lengths that grow fourfold. */
+
+import { cpuUsage } from "node:process";
+import { make, type Recipe, worstInputs } from "./worst_inputs.ts";
+
+const KIB = 1024;
+/** Long enough for a square to be seen, short enough to try every input. */
+const SCREENED = 8 * KIB;
+/** No linear pattern takes so long for that, and every square one does. */
+const SUSPECT_MS = 15;
+/** Inputs that took longest at that length, and are tried up to the longest text of a message. */
+const CHOSEN = 3;
+const LENGTHS = [KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
+/** From one length to the next linear work takes 4 times as long, and a square 16 times. */
+const FACTOR_MAX = 8;
+/** Below this nothing counts: linear work stays far below it, and a square soon does not. */
+const FLOOR_MS = 100;
+/** Repetitions for patterns that take twice the time for each character. */
+const FEW = [16, 20, 24, 28];
+const TRIES = 4;
+
+/** Where a regular expression was seen to take more than linear time; undefined if nowhere. */
+export async function growthOf(regex: RegExp): Promise<string | undefined> {
+  const recipes = worstInputs(regex);
+  for (const recipe of recipes) {
+    for (const count of FEW) {
+      const ms = matching(regex, make(recipe, count * recipe.pump.length));
+      if (ms > FLOOR_MS) return said(recipe, `${count} repetitions take ${ms.toFixed()} ms`);
+    }
+  }
+  const screened: { recipe: Recipe; ms: number }[] = [];
+  for (const recipe of recipes) {
+    const ms = matching(regex, make(recipe, SCREENED));
+    screened.push({ recipe, ms });
+    if (ms > SUSPECT_MS) break; // This one is asked at once, so that a bad pattern is soon told.
+  }
+  screened.sort((a, b) => b.ms - a.ms);
+  for (const { recipe } of screened.slice(0, CHOSEN)) {
+    const seen = await growthIn((length) => matching(regex, make(recipe, length)));
+    if (seen) return said(recipe, seen);
+  }
+  return undefined;
+}
+
+/** The same for any work: `run` does it on an input of so many characters, and says how long. */
+export async function growthIn(
+  run: (length: number) => number | Promise<number>,
+): Promise<string | undefined> {
+  let before = 0;
+  for (const length of LENGTHS) {
+    let ms = await run(length);
+    for (let again = 1; again < TRIES && ms > FLOOR_MS && ms > before * FACTOR_MAX; again++) {
+      ms = Math.min(ms, await run(length));
+    }
+    if (ms > FLOOR_MS && ms > before * FACTOR_MAX) {
+      return `${length} characters take ${ms.toFixed()} ms, a quarter of them ${before.toFixed(1)}`;
+    }
+    before = ms;
+  }
+  return undefined;
+}
+
+/** Milliseconds that this process has worked: what others do on the machine is not in it. */
+export function worked(): number {
+  const { user, system } = cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** All matches of it, as the sources look for them. */
+function matching(regex: RegExp, input: string): number {
+  const began = worked();
+  try {
+    if (regex.global) input.replaceAll(regex, "");
+    else {
+      regex.lastIndex = 0;
+      regex.exec(input);
+    }
+  } catch {
+    return Infinity; // Its stack overflowed.
+  }
+  return worked() - began;
+}
+
+function said({ head, pump, tail }: Recipe, what: string): string {
+  const [begin, again, end] = [head, pump, tail].map((part) => JSON.stringify(part));
+  return `${begin} + ${again} × n + ${end}: ${what}`;
+}

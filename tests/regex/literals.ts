@@ -1,0 +1,70 @@
+/** Every regular expression in the sources, with its file and line, read off the syntax tree. */
+
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const ROOTS = ["main.ts", "cli.ts", "kit", "daemon", "relay", "cli", "dashboard"];
+const SKIPPED = /^(node_modules|dist|out|\..*)$/;
+
+export interface Literal {
+  /** `path:line` */
+  readonly at: string;
+  /** As it stands in the source: `/…/flags`, or `new RegExp(…)`. */
+  readonly code: string;
+  /** Undefined where the pattern is put together at run time. */
+  readonly regex: RegExp | undefined;
+}
+
+/** All regular expressions of one source. */
+export function literalsIn(path: string, text: string): Literal[] {
+  const plugin: Deno.lint.Plugin = {
+    name: "regex",
+    rules: {
+      collect: {
+        create: (context) => {
+          const report = (node: Deno.lint.Node) =>
+            context.report({ node, message: context.sourceCode.getText(node) });
+          return {
+            Literal: (node) => void ("regex" in node && node.regex && report(node)),
+            'NewExpression[callee.name="RegExp"]': report,
+            'CallExpression[callee.name="RegExp"]': report,
+          };
+        },
+      },
+    },
+  };
+  return Deno.lint.runPlugin(plugin, path, text).map(({ range, message: code }) => {
+    const at = `${path}:${text.slice(0, range[0]).split("\n").length}`;
+    return { at, code: code.replaceAll(/\s+/g, " "), regex: parsed(code) };
+  });
+}
+
+/** All regular expressions of the product; tests are no part of it. */
+export function literals(): Literal[] {
+  return ROOTS.flatMap((root) => [...sourcesIn(root)]).flatMap((path) =>
+    literalsIn(path, Deno.readTextFileSync(ROOT + path))
+  );
+}
+
+function* sourcesIn(path: string): Generator<string> {
+  const stat = statOf(ROOT + path);
+  if (stat?.isFile && /\.[cm]?[jt]sx?$/.test(path)) yield path;
+  if (!stat?.isDirectory) return;
+  const names = [...Deno.readDirSync(ROOT + path)].map(({ name }) => name).sort();
+  for (const name of names) if (!SKIPPED.test(name)) yield* sourcesIn(`${path}/${name}`);
+}
+
+function parsed(code: string): RegExp | undefined {
+  if (!code.startsWith("/")) return undefined;
+  const end = code.lastIndexOf("/");
+  return new RegExp(code.slice(1, end), code.slice(end + 1));
+}
+
+function statOf(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(path);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return undefined;
+    throw fault;
+  }
+}
