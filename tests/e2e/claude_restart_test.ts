@@ -23,7 +23,8 @@ class SpawningLab implements AsyncDisposable {
     const { lab } = this;
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
     await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
-    await lab.mesh.up();
+    // A server is started on the daemon's own socket alone.
+    await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
   }
 
   get call() {
