@@ -59,11 +59,12 @@ export class Gate {
     const page = this.#pageOf(request, remote);
     const human = page?.human === true;
     if (holds_token) return { remote, human, authorized: true, holds_token };
-    const own = remote === undefined || contract.token === "open" || isOwnUser(remote);
-    const by_page = page !== undefined && contract.token !== "always";
+    const { access } = contract;
+    const own = remote === undefined || access === "public" || isOwnUser(remote);
+    const by_page = page !== undefined && access !== "token";
     const authorized = own && (auth_token === undefined || by_page);
-    const admitted = authorized || contract.token === "open" || contract.token === "own" ||
-      (contract.token === "user" && own);
+    const admitted = authorized || access === "public" || access === "checked" ||
+      (access === "user" && own);
     if (!admitted) throw new Problem("unauthorized", {});
     return { remote, human: human && own, authorized, holds_token };
   }

@@ -1,14 +1,13 @@
 /** What this daemon has with a relay: the tunnel to its own routes, and the shares made there. */
 
-import { VERSION } from "kit/contract.ts";
+import { type Contract, VERSION } from "kit/contract.ts";
 import { Problem } from "kit/problem.ts";
-import { type Route, serve } from "kit/route.ts";
+import { type Caller, type Route, serve } from "kit/route.ts";
 import type { RequestHead } from "kit/tunnel/frames.ts";
 import type { Daemon } from "./app.ts";
 import { Shares } from "./peers/shares/shares.ts";
 import { CAPABILITIES, Uplink } from "./uplink.ts";
 import { answerThrough, type Inside } from "./uplink_answers.ts";
-import { admitThrough } from "./uplink_routes.ts";
 
 /** Undefined when no relay is configured: then nothing is dialled. */
 export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
@@ -47,9 +46,23 @@ function through(house: Daemon, routes: readonly Route[], door: RequestHead["doo
     admit: () => {
       if (house.ending.aborted) throw new Problem("shutting_down", {});
     },
-    authorize: (_request, contract) => admitThrough({ contract, door, allow_admin }),
+    authorize: (_request, contract) => admit(contract, { door, allow_admin }),
     durable: () => db.durable(),
     memory: house.idempotency,
     fault: (fault) => log.error("A route failed", { fault }),
   });
+}
+
+/**
+ * Who calls through the tunnel. The tunnel itself is the authority: the daemon has dialled the
+ * relay, which lets in nobody who does not hold its secret, so no token is asked for. A signed-in
+ * browser on a page of the relay speaks as the human. MCP clients, shares and programs do not.
+ */
+function admit(
+  { method, path, tunnel }: Contract,
+  { door, allow_admin }: { door: RequestHead["door"]; allow_admin: boolean },
+): Caller {
+  if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
+  if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
+  return { remote: undefined, human: door === "browser", authorized: true, holds_token: false };
 }

@@ -6,15 +6,26 @@ import type { ProblemCode } from "kit/problem.ts";
 /** The version of the product, and so of its contracts. */
 export const VERSION = "0.1.0";
 
-/** Who may call: checked against the tunnel's allow-list and `/mcp`'s anonymous caller. */
-export type Who = "anyone" | "peer" | "operator" | "surface";
+/**
+ * Who may call a route of the daemon (contract 10), which its guard enforces:
+ * - `public`: everybody;
+ * - `user`: a program of the daemon's own user, without the token;
+ * - `caller`: who holds the token, or needs none: an own program where none is configured, a page;
+ * - `token`: as `caller`, but no page is exempt from the token;
+ * - `checked`: everybody, and the route itself checks a token of another kind.
+ */
+export type Access = "public" | "user" | "caller" | "token" | "checked";
+
+/** Whether a route is reached through the relay: always, with `relay.allow_admin`, or not at all. */
+export type Tunnel = "open" | "admin" | "never";
 
 export interface Contract {
   readonly id: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: `/${string}`;
   readonly summary: string;
-  readonly who: Who;
+  readonly access: Access;
+  readonly tunnel: Tunnel;
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
@@ -25,11 +36,6 @@ export interface Contract {
   readonly returns: z.ZodType;
   /** What this route may refuse, beyond what every route may (the door, form, storage). */
   readonly fails?: readonly ProblemCode[];
-  /**
-   * `open`: answers everybody. `user`: answers programs of the daemon's own user without the token.
-   * `own`: the route checks its callers itself. `always`: not even a page of ours is exempt.
-   */
-  readonly token?: "open" | "user" | "own" | "always";
   /** Takes an `Idempotency-Key`: a repeat is answered, and not done again (contract 1). */
   readonly once?: true;
   /** The media type of an answer that is not JSON. */

@@ -57,7 +57,8 @@ export function openapi(title: string, version: string, contracts: readonly Cont
 }
 
 function operation(contract: Contract, schemas: Schemas) {
-  const { id, summary, who, body, takes, returns, media = "application/json" } = contract;
+  const { id, summary, access, tunnel, body, takes, returns } = contract;
+  const { media = "application/json" } = contract;
   const parameters = [
     ...listed(contract, { part: "params", place: "path", schemas }),
     ...listed(contract, { part: "query", place: "query", schemas }),
@@ -66,7 +67,8 @@ function operation(contract: Contract, schemas: Schemas) {
   return {
     operationId: id,
     summary,
-    "x-who": who,
+    "x-access": access,
+    "x-tunnel": tunnel,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: jsonBody(body, schemas) }),
     ...(takes && {

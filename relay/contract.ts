@@ -8,8 +8,8 @@ export const getRelayHealth = contract({
   method: "GET",
   path: "/health",
   summary: "Whether the relay is up",
-  who: "anyone",
-  token: "open",
+  access: "public",
+  tunnel: "never",
   returns: z.object({
     status: z.literal("ok"),
     version: z.string(),

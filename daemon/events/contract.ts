@@ -28,8 +28,8 @@ export const getHealth = contract({
   method: "GET",
   path: "/health",
   summary: "Whether the daemon is up, and what it can do",
-  who: "anyone",
-  token: "open",
+  access: "public",
+  tunnel: "open",
   returns: Health,
 });
 
@@ -47,7 +47,8 @@ export const listEvents = contract({
   method: "GET",
   path: "/events",
   summary: "The event log, oldest first",
-  who: "operator",
+  access: "caller",
+  tunnel: "open",
   query: z.object({
     since: QueryNumber.default(0),
     type: z.string().optional(),
@@ -62,7 +63,8 @@ export const streamEvents = contract({
   method: "GET",
   path: "/events/stream",
   summary: "The event log, live, as server-sent events (contract 3)",
-  who: "operator",
+  access: "caller",
+  tunnel: "open",
   query: z.object({
     since: z.string().optional(),
     replay: z.string().optional(),
@@ -77,8 +79,8 @@ export const getMetrics = contract({
   method: "GET",
   path: "/metrics",
   summary: "Numbers for Prometheus",
-  who: "operator",
-  token: "always",
+  access: "token",
+  tunnel: "never",
   returns: z.string(),
   media: "text/plain",
 });
@@ -88,7 +90,8 @@ export const getOpenapi = contract({
   method: "GET",
   path: "/openapi.json",
   summary: "This interface, as OpenAPI 3.1",
-  who: "operator",
+  access: "caller",
+  tunnel: "never",
   returns: z.looseObject({ openapi: z.string() }),
 });
 
@@ -97,8 +100,8 @@ export const getDocs = contract({
   method: "GET",
   path: "/docs",
   summary: "This interface, to read",
-  who: "operator",
-  token: "user",
+  access: "user",
+  tunnel: "never",
   returns: z.string(),
   media: "text/html",
 });

@@ -10,6 +10,7 @@ import {
   Sender,
   Text,
   TextOrNone,
+  type Tunnel,
 } from "kit/contract.ts";
 
 import { Cron, Timezone } from "../cron.ts";
@@ -225,7 +226,8 @@ export const createJob = contract({
   method: "POST",
   path: "/jobs",
   summary: "Hand out durable work, once or recurring; answers a job, or with `cron` a template",
-  who: "peer",
+  access: "caller",
+  tunnel: "admin",
   once: true,
   body: Asked.superRefine((asked, issues) => {
     for (const [field, message] of misfits(asked)) {
@@ -243,7 +245,8 @@ export const listJobs = contract({
   path: "/jobs",
   summary: "Jobs and templates, newest first; `view=summary` leaves the heavy fields out. " +
     "Without `limit`, all that are not over, and the newest of those that are",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   query: z.object({
     state: z.enum([...JobState.options, "active", "paused"]).optional(),
     owner_peer_id: z.string().optional(),
@@ -263,7 +266,8 @@ export const getJob = contract({
   method: "GET",
   path: "/jobs/:id",
   summary: "A job, or a template by its cal-… id",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   params: byId,
   returns: z.union([Job, Template]),
   fails: ["unknown_job"],
@@ -281,7 +285,8 @@ export const jobResult = contract({
   method: "GET",
   path: "/jobs/:id/result",
   summary: "What has come of a job; of a template, what came of its last occurrence",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   params: byId,
   returns: Job.pick({
     job_id: true,
@@ -306,7 +311,8 @@ export const updateJob = contract({
   method: "PATCH",
   path: "/jobs/:id",
   summary: "Tell how a job goes; any `phase` other than turn_started holds its fire open",
-  who: "peer",
+  access: "caller",
+  tunnel: "admin",
   params: byId,
   body: z.object({
     state: z.enum(REPORTED).optional(),
@@ -325,14 +331,15 @@ export const updateJob = contract({
 });
 export type JobUpdate = z.output<typeof updateJob.body>;
 
-/** A verb on a job by its id, without more to say. */
-function jobVerb<const V extends string>(verb: V, summary: string) {
+/** A verb on a job by its id, without a body of its own. Those that may start an agent are `admin`. */
+function jobVerb<const V extends string>(verb: V, tunnel: Tunnel, summary: string) {
   return contract({
     id: `jobs.${verb}`,
     method: "POST",
     path: `/jobs/:id/${verb}`,
     summary,
-    who: "peer",
+    access: "caller",
+    tunnel,
     params: byId,
     body: z.object({}),
     returns: z.union([Job, Template]),
@@ -340,12 +347,20 @@ function jobVerb<const V extends string>(verb: V, summary: string) {
   });
 }
 
-export const runJob = jobVerb("run", "Begin now: what waits, failed, or is recurring");
-export const retryJob = jobVerb("retry", "Try anew what failed, or was delivered and not begun");
-export const pauseJob = jobVerb("pause", "Let a template fire no more until it is resumed");
-export const resumeJob = jobVerb("resume", "Let a paused template fire again, from now on");
+export const runJob = jobVerb("run", "admin", "Begin now: what waits, failed, or is recurring");
+export const retryJob = jobVerb(
+  "retry",
+  "admin",
+  "Try anew what failed, or was delivered and not begun",
+);
+export const pauseJob = jobVerb("pause", "open", "Let a template fire no more until it is resumed");
+export const resumeJob = jobVerb(
+  "resume",
+  "admin",
+  "Let a paused template fire again, from now on",
+);
 
 export const cancelJob = contract({
-  ...jobVerb("cancel", "Call a job or a template off; an executor at work is told"),
+  ...jobVerb("cancel", "open", "Call a job or a template off; an executor at work is told"),
   body: z.object({ reason: line(2000, 1).optional() }),
 });

@@ -11,8 +11,8 @@ export const postMcp = contract({
   method: "POST",
   path: "/mcp",
   summary: "MCP over Streamable HTTP, stateless and in JSON, for programs of this machine",
-  who: "peer",
-  token: "always",
+  access: "token",
+  tunnel: "never",
   returns: Rpc,
   /** The last two are told as a tool's error, as all refusals of other rooms are. */
   fails: ["loopback_only", "body_too_large", "not_an_agent", "unknown_caller"],
@@ -23,8 +23,8 @@ export const getMcp = contract({
   method: "GET",
   path: "/mcp",
   summary: "There is no stream to open: a stateless server answers 405",
-  who: "peer",
-  token: "always",
+  access: "token",
+  tunnel: "never",
   returns: Rpc,
   fails: ["loopback_only", "method_not_allowed"],
 });
@@ -34,8 +34,8 @@ export const deleteMcp = contract({
   method: "DELETE",
   path: "/mcp",
   summary: "There is no session to end: a stateless server answers 405",
-  who: "peer",
-  token: "always",
+  access: "token",
+  tunnel: "never",
   returns: Rpc,
   fails: ["loopback_only", "method_not_allowed"],
 });

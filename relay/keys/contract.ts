@@ -5,7 +5,7 @@ import { contract } from "kit/contract.ts";
 
 /** A page, which no schema describes. */
 const Page = z.unknown();
-const html = { who: "anyone", token: "open", media: "text/html", returns: Page } as const;
+const html = { access: "public", tunnel: "never", media: "text/html", returns: Page } as const;
 const form = { ...html, takes: "application/x-www-form-urlencoded" } as const;
 
 export const registerKey = contract({
@@ -13,8 +13,8 @@ export const registerKey = contract({
   method: "POST",
   path: "/api/v1/register",
   summary: "A fresh secret, whatever the body says",
-  who: "anyone",
-  token: "open",
+  access: "public",
+  tunnel: "never",
   returns: z.object({ secret: z.string() }),
   fails: ["foreign_page", "too_many_requests"],
 });

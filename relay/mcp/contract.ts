@@ -23,7 +23,7 @@ export const Bearer = z.object({
 });
 export type Bearer = z.output<typeof Bearer>;
 
-const base = { path: "/mcp", who: "peer", returns: Rpc } as const;
+const base = { path: "/mcp", access: "public", tunnel: "never", returns: Rpc } as const;
 const door = ["foreign_host", "foreign_page"] as const;
 
 export const postMcp = contract({

@@ -69,7 +69,7 @@ export const Client = z.object({
 });
 export type Client = z.output<typeof Client>;
 
-const open = { who: "anyone", token: "open" } as const;
+const open = { access: "public", tunnel: "never" } as const;
 const FORM = "application/x-www-form-urlencoded";
 const page = { ...open, returns: z.string(), media: "text/html" } as const;
 

@@ -16,7 +16,8 @@ export const createShare = contract({
   method: "POST",
   path: "/api/v1/shares",
   summary: "A link to one peer of one machine (bearer secret, or signed in)",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   body: z.object({
     daemon_id: z.string().min(1).max(128),
     peer_id: z.string().min(1).max(128),
@@ -40,7 +41,8 @@ export const listShares = contract({
   method: "GET",
   path: "/api/v1/shares",
   summary: "The links of this secret",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   returns: z.object({ shares: z.array(Share) }),
   fails: OWNER,
 });
@@ -50,13 +52,14 @@ export const revokeShare = contract({
   method: "DELETE",
   path: "/api/v1/shares/:id",
   summary: "End a share, and every stream of it",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   params: byId,
   returns: Ok,
   fails: [...OWNER, "unknown_share"],
 });
 
-const guest = { who: "anyone", token: "open", params: byId } as const;
+const guest = { access: "public", tunnel: "never", params: byId } as const;
 
 export const viewShare = contract({
   ...guest,

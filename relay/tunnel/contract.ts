@@ -72,7 +72,8 @@ export const listDaemons = contract({
   method: "GET",
   path: "/api/v1/daemons",
   summary: "The machines that are connected under this secret",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   returns: z.object({ daemons: z.array(Machine) }),
   fails: ["no_relay_secret", "wrong_form_token"],
 });
@@ -82,7 +83,8 @@ export const dialRelay = contract({
   method: "GET",
   path: "/ws/daemon",
   summary: "The tunnel: a daemon dials in, and answers what comes through",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   returns: z.string(),
   fails: ["no_relay_secret", "upgrade_required", "too_many_daemons", "too_many_requests"],
 });
@@ -90,7 +92,8 @@ export const dialRelay = contract({
 /** What a browser says to one machine; the path after its id is the daemon's own. */
 const through = {
   path: "/m/:daemon_id/*",
-  who: "operator",
+  access: "public",
+  tunnel: "never",
   returns: z.unknown(),
   fails: [
     ...UNREACHABLE,
@@ -137,8 +140,8 @@ export const getRelayMetrics = contract({
   method: "GET",
   path: "/metrics",
   summary: "Numbers for Prometheus, for programs on the relay's own machine",
-  who: "anyone",
-  token: "open",
+  access: "public",
+  tunnel: "never",
   returns: z.string(),
   media: "text/plain",
   fails: ["not_found"],

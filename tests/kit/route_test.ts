@@ -9,7 +9,7 @@ import { Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
 
-const common = { summary: "A test", who: "anyone" } as const;
+const common = { summary: "A test", access: "caller", tunnel: "never" } as const;
 const say = contract({
   ...common,
   id: "test.say",

@@ -69,7 +69,7 @@ export class PaneStorm implements AsyncDisposable {
     await this.#born(number, pane_id);
   }
 
-  /** What runs in a pane registers: as somebody new, or, in vain, as another that was here before. */
+  /** What runs in a pane registers: as somebody new or, in vain, as one that was here before. */
   async register(): Promise<void> {
     const nameless = this.here.filter(({ peer_id }) => peer_id === undefined);
     if (nameless.length === 0) return;

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { routesOf } from "../../daemon/routes.ts";
-import { passageOf, THROUGH } from "../../daemon/uplink_routes.ts";
 import { enter, join, said } from "../daemon/cast.ts";
 import { world } from "../world.ts";
 import { daemonId, NAMESPACE, OTHER_SECRET, type RelayWorld, relayWorld } from "./world.ts";
@@ -173,18 +172,17 @@ Deno.test("a browser that leaves is no fault, and none that the log tells of", a
   assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
 });
 
-Deno.test("each row of the allow-list is a route of the daemon's", async () => {
+Deno.test("what never goes through and what needs the owner's leave is what the contract says [c9.tunnel.never]", async () => {
   await using w = world();
-  const routes = new Set(
-    routesOf(w.daemon).map(({ contract }) => {
-      return `${contract.method} ${contract.path}`;
-    }),
-  );
-  assert.deepEqual(THROUGH.filter((route) => !routes.has(route)), []);
-});
-
-Deno.test("a route that nobody listed does not go through", () => {
-  assert.equal(passageOf({ method: "POST", path: "/peers/:id/explode" }), undefined);
+  const routes = routesOf(w.daemon).map(({ contract }) => contract);
+  const never =
+    /^\/(mcp|metrics|openapi\.json|deliveries\b.*|peers\/identity\/.*|events\/chat|peers\/:id\/turn)$/;
+  const admin = /^\/(spawn|peers\/:id\/(kill|restart|link)|panes\/:pane_id\/link)$/;
+  for (const { method, path, tunnel } of routes) {
+    const route = `${method} ${path}`;
+    if (never.test(path)) assert.equal(tunnel, "never", route);
+    if (admin.test(path) && method !== "GET") assert.equal(tunnel, "admin", route);
+  }
 });
 
 Deno.test("a request out of the tunnel needs no token of the daemon, and proves none [c9.tunnel.authority]", async () => {

@@ -26,7 +26,8 @@ export const askMany = contract({
   method: "POST",
   path: "/asks/many",
   summary: "Ask several peers the same; one that cannot be asked fails alone",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   once: true,
   body: z.object({
     from_peer: Sender,
@@ -68,7 +69,8 @@ export const getMany = contract({
   method: "GET",
   path: "/asks/many/:parent_id",
   summary: "What has become of an ask to many; it does not wait",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   params: z.object({ parent_id: z.string() }),
   returns: z.object({
     parent_id: z.string(),

@@ -17,7 +17,8 @@ export const answerAsk = contract({
   method: "POST",
   path: "/answer",
   summary: "Record a typed answer to a structured question; the first valid one wins",
-  who: "peer",
+  access: "caller",
+  tunnel: "open",
   body: z.object({
     correlation_id: z.string(),
     option_id: z.string().min(1).max(255).optional(),
@@ -54,7 +55,8 @@ export const askBlocking = contract({
   method: "POST",
   path: "/questions/ask-blocking",
   summary: "Ask the human a question, and hold the connection until it is answered or denied",
-  who: "peer",
+  access: "caller",
+  tunnel: "never",
   body: z.object({
     prompt: Text,
     options: z.array(Option).max(50).default([]),
@@ -95,7 +97,8 @@ export const queryPeer = contract({
   method: "POST",
   path: "/query",
   summary: "Ask for a text and wait for it: the legacy blocking route",
-  who: "peer",
+  access: "caller",
+  tunnel: "never",
   body: z.object({
     from_peer: Sender.default("cli"),
     to_peer: z.string().nullable(),

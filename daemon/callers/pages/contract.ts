@@ -11,8 +11,8 @@ export const showDashboard = contract({
   method: "GET",
   path: "/dashboard",
   summary: "The dashboard; a top-level navigation of the daemon's user gets its cookie",
-  who: "anyone",
-  token: "user",
+  access: "user",
+  tunnel: "never",
   returns: z.string(),
   media: "text/html",
 });
@@ -22,7 +22,8 @@ export const createTicket = contract({
   method: "POST",
   path: "/dashboard/tickets",
   summary: "A ticket by which one browser speaks as the human; only a person gets one",
-  who: "operator",
+  access: "caller",
+  tunnel: "never",
   returns: z.object({
     /** Good once, for 60 seconds. */
     ticket: z.string(),
@@ -43,8 +44,8 @@ export const redeemTicket = contract({
   method: "POST",
   path: "/dashboard/session",
   summary: "Exchange a ticket for the cookie of a page that speaks as the human",
-  who: "anyone",
-  token: "user",
+  access: "user",
+  tunnel: "never",
   body: z.object({ ticket: z.string().max(255) }),
   returns: PageState,
   fails: ["ticket_refused", "forbidden_origin"],
@@ -55,6 +56,7 @@ export const getPage = contract({
   method: "GET",
   path: "/dashboard/session",
   summary: "Whether this page speaks as the human",
-  who: "operator",
+  access: "caller",
+  tunnel: "never",
   returns: PageState,
 });
