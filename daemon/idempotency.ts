@@ -5,7 +5,7 @@ import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Memory, Once } from "kit/route.ts";
-import type { Database } from "kit/sqlite.ts";
+import type { Database, Tx } from "kit/sqlite.ts";
 import { canonicalJson } from "kit/text.ts";
 
 /** How long a key stands for its first request. */
@@ -43,10 +43,10 @@ export class Idempotency implements Memory {
 
   keep<T>(once: Once, work: () => T, toJson: (done: T) => string): T {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const done = work();
       const kept = { body_hash: hashOf(once), answer: toJson(done), created_at: clock.now() };
-      put(db, once, kept);
+      put(tx, once, kept);
       return { done };
     }).done;
   }
@@ -54,7 +54,7 @@ export class Idempotency implements Memory {
   beat(now: number): void {
     const { db } = this.#ground;
     const before = now - KEPT_MS;
-    if (oldest(db, before)) db.transact(() => forget(db, before, FORGET_ROWS_MAX));
+    if (oldest(db, before)) db.transact((tx) => forget(tx, before, FORGET_ROWS_MAX));
   }
 }
 
@@ -80,11 +80,11 @@ function get(db: Database, { sender, route, key }: Once, after: number) {
 
 /** One that is past its time and not yet forgotten gives way. */
 function put(
-  db: Database,
+  tx: Tx,
   { sender, route, key }: Once,
   kept: z.infer<typeof Kept> & { created_at: number },
 ): void {
-  db.run(
+  tx.run(
     `insert or replace into idempotency (sender, route, key, body_hash, answer, created_at)
      values (:sender, :route, :key, :body_hash, :answer, :created_at)`,
     { sender, route, key, ...kept },
@@ -101,8 +101,8 @@ function oldest(db: Database, before: number) {
   );
 }
 
-function forget(db: Database, before: number, limit: number): void {
-  db.run(
+function forget(tx: Tx, before: number, limit: number): void {
+  tx.run(
     `delete from idempotency where seq in
        (select seq from idempotency where created_at <= :before order by created_at limit :limit)`,
     { before, limit },

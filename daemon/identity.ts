@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Ids } from "kit/clock.ts";
-import type { Database } from "kit/sqlite.ts";
+import type { Database, Tx } from "kit/sqlite.ts";
 
 const SECRET_BYTES = 32;
 
@@ -20,19 +20,19 @@ export interface Identity {
 const Row = z.object({ value: z.string() });
 
 export function readIdentity(db: Database, ids: Ids): Identity {
-  return db.transactNow(() => ({
-    daemon_id: keep(db, "daemon_id", () => ids.next("dm")),
-    certificate_key: keep(db, "certificate_key", () => ids.secret(SECRET_BYTES)),
-    number_key: keep(db, "number_key", () => ids.secret(SECRET_BYTES)),
-    hook_token: keep(db, "hook_token", () => ids.secret(SECRET_BYTES)),
+  return db.transactNow((tx) => ({
+    daemon_id: keep(tx, "daemon_id", () => ids.next("dm")),
+    certificate_key: keep(tx, "certificate_key", () => ids.secret(SECRET_BYTES)),
+    number_key: keep(tx, "number_key", () => ids.secret(SECRET_BYTES)),
+    hook_token: keep(tx, "hook_token", () => ids.secret(SECRET_BYTES)),
   }));
 }
 
 /** The value that was kept, or a fresh one, kept from now on. */
-function keep(db: Database, key: string, fresh: () => string): string {
-  const found = db.get(Row, "select value from meta where key = :key", { key });
+function keep(tx: Tx, key: string, fresh: () => string): string {
+  const found = tx.get(Row, "select value from meta where key = :key", { key });
   if (found) return found.value;
   const value = fresh();
-  db.run("insert into meta (key, value) values (:key, :value)", { key, value });
+  tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;
 }

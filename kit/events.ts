@@ -172,9 +172,11 @@ export class EventLog {
   append<T extends EventType>(type: T, said: z.input<(typeof EVENTS)[T]>): void {
     const at = this.#clock.now();
     const data = EVENTS[type].parse(said);
-    const id = this.#db.insert(
-      "insert into events (at, type, data) values (:at, :type, :data)",
-      { at, type, data: JSON.stringify(data) },
+    const id = this.#db.transact((tx) =>
+      tx.insert(
+        "insert into events (at, type, data) values (:at, :type, :data)",
+        { at, type, data: JSON.stringify(data) },
+      )
     );
     const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
@@ -210,8 +212,8 @@ export class EventLog {
   forget(before: number, limit: number): number {
     const now = this.#clock.now();
     if (now < this.#rest_until) return 0;
-    const gone = this.#db.transact(() =>
-      this.#db.run(
+    const gone = this.#db.transact((tx) =>
+      tx.run(
         `delete from events where id in
            (select id from (select id, at from events order by id limit :limit)
             where at < :before)`,

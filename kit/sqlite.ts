@@ -58,11 +58,35 @@ const LEISURE_MS = 10;
  */
 const CACHE_KIB = 4096;
 
-export class Database implements Disposable {
+/** What can be read: a database, or a transaction of it. */
+export interface Reader {
+  /** The one row that a statement finds; undefined for none. */
+  get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined;
+  all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[];
+}
+
+/**
+ * An open transaction: the only way to write. It is good until the work that was given it returns;
+ * to write with it later throws.
+ */
+export interface Tx extends Reader {
+  /** Runs one statement; the number of rows that it changed. */
+  run(sql: string, params?: Params): number;
+  /** Runs one insert; the rowid of the new row. */
+  insert(sql: string, params: Params): number;
+}
+
+export class Database implements Disposable, Reader {
   readonly #sqlite: DatabaseSync;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #statements = new Map<string, Prepared>();
+  readonly #tx: Tx = {
+    get: (row, sql, params) => this.get(row, sql, params),
+    all: (row, sql, params) => this.all(row, sql, params),
+    run: (sql, params = {}) => Number(this.#write(sql, params).changes),
+    insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
+  };
   #group: Group | undefined;
   #depth = 0;
   #checkpointDue = false;
@@ -101,20 +125,6 @@ export class Database implements Disposable {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
 
-  /** Runs one statement; the number of rows that it changed. */
-  run(sql: string, params: Params = {}): number {
-    this.#refuseAlone();
-    const { statement, names } = this.#prepare(sql);
-    return Number(statement.run(...valuesOf(params, names)).changes);
-  }
-
-  /** Runs one insert; the rowid of the new row. */
-  insert(sql: string, params: Params): number {
-    this.#refuseAlone();
-    const { statement, names } = this.#prepare(sql);
-    return Number(statement.run(...valuesOf(params, names)).lastInsertRowid);
-  }
-
   get<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S> | undefined {
     const { statement, names } = this.#prepare(sql);
     const found = statement.get(...valuesOf(params, names));
@@ -130,8 +140,8 @@ export class Database implements Disposable {
    * Runs a verb in its own savepoint of the turn's transaction. A verb that throws rolls back
    * alone, and its effects are cut off with it. A nested verb joins the outer one.
    */
-  transact<T>(work: () => Settled<T>): Settled<T> {
-    if (this.#depth > 0) return work();
+  transact<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
+    if (this.#depth > 0) return work(this.#tx);
     const group = this.#group ?? this.#begin();
     group.verbs++;
     this.#hasten(group);
@@ -139,15 +149,15 @@ export class Database implements Disposable {
   }
 
   /** As `transact`, for what nobody waits for: its commit waits a little for another's. */
-  transactAtLeisure<T>(work: () => Settled<T>): Settled<T> {
-    if (this.#depth > 0) return work();
+  transactAtLeisure<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
+    if (this.#depth > 0) return work(this.#tx);
     const group = this.#group ?? this.#begin();
     void this.#linger();
     return this.#attempt(group, work);
   }
 
   /** A group of one, committed before it returns: for secrets, migrations and shutdown. */
-  transactNow<T>(work: () => Settled<T>): Settled<T> {
+  transactNow<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
     if (this.#depth > 0) throw new Error("Cannot commit inside of a verb");
     this.flush();
     const result = this.transact(work);
@@ -210,12 +220,12 @@ export class Database implements Disposable {
     }
   }
 
-  #attempt<T>(group: Group, work: () => Settled<T>): Settled<T> {
+  #attempt<T>(group: Group, work: (tx: Tx) => Settled<T>): Settled<T> {
     const mark = { effects: group.effects.length, undos: group.undos.length };
     this.#depth++;
     try {
       this.#exec("savepoint verb");
-      const result = work();
+      const result = work(this.#tx);
       this.#exec("release verb");
       return result;
     } catch (fault) {
@@ -294,9 +304,12 @@ export class Database implements Disposable {
     }
   }
 
-  /** A verb that went on after SQLite gave up its transaction would write for good, and alone. */
-  #refuseAlone(): void {
-    if (this.#depth > 0 && !this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
+  /** A write after the end of its transaction, or after SQLite gave that up, would be for good. */
+  #write(sql: string, params: Params) {
+    if (this.#depth === 0) throw new Error("Cannot write outside of a transaction");
+    if (!this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
+    const { statement, names } = this.#prepare(sql);
+    return statement.run(...valuesOf(params, names));
   }
 
   /** Takes back one verb, or the whole group when SQLite has given it up. */

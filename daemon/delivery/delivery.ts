@@ -114,9 +114,9 @@ export class Delivery {
   /** Drops what is queued for a peer, with the reason; how much it was. */
   dropQueue(peer_id: string, reason: string): number {
     const { db, events, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
-      for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(db, seq);
+      for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(tx, seq);
       const count = dropped.length;
       if (count > 0) events.append("deliveries_dropped", { peer_id, count, reason });
       return count;
@@ -133,7 +133,7 @@ export class Delivery {
     if (!message) return false;
     if (message.state === "queued") this.#steps.dropped(message, reason);
     else if (ANSWERS.has(reason)) this.#steps.accepted(message);
-    else if (message.repeatable) ledger.stopRepeating(db, message.seq);
+    else if (message.repeatable) db.transact((tx) => ledger.stopRepeating(tx, message.seq));
     return message.state !== "queued";
   }
 
@@ -208,11 +208,11 @@ export class Delivery {
   /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
   nameUnproved(peer_id: string, limit: number): Held[] {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const now = clock.now();
       const before = now - PROOF_MS_MAX;
       const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
-      for (const { seq } of messages) ledger.named(db, seq, now);
+      for (const { seq } of messages) ledger.named(tx, seq, now);
       return messages;
     });
   }
@@ -331,14 +331,16 @@ export class Delivery {
   /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */
   #expire(message: Held): void {
     if (message.state === "queued") this.#steps.expired(message, "ttl");
-    else ledger.stopRepeating(this.#ground.db, message.seq);
+    else this.#ground.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
   }
 
   #write(draft: Draft, session: Session | undefined): Held {
     const message = this.#compose(draft, session);
-    const { db } = this.#ground;
-    ledger.insert(db, message, draft.opening);
-    if (draft.kind === "ask" && draft.correlation_id) choose(db, draft.correlation_id, message.seq);
+    const { kind, correlation_id, opening } = draft;
+    this.#ground.db.transact((tx) => {
+      ledger.insert(tx, message, opening);
+      if (kind === "ask" && correlation_id) choose(tx, correlation_id, message.seq);
+    });
     return message;
   }
 

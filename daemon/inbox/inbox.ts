@@ -68,7 +68,7 @@ export class Inbox {
   /** Takes a message to the human in: stored, told, pushed to the surfaces that are there. */
   take(message: Held): { item_id: string; surfaces: string[] } {
     const { db, events, ids } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const item = {
         item_id: ids.next("inb"),
         kind: message.kind === "ask" ? "ask" as const : "notify" as const,
@@ -83,7 +83,7 @@ export class Inbox {
         replied_at: null,
         created_at: message.created_at,
       };
-      rows.insert(db, { ...item, thread: this.#threadOf(item.correlation_id) });
+      rows.insert(tx, { ...item, thread: this.#threadOf(item.correlation_id) });
       const { item_id, kind, from, from_peer_id, correlation_id } = item;
       events.append("inbox_item", { item_id, kind, from, from_peer_id, correlation_id });
       return { item_id, surfaces: this.#needs.offer(item, message) };
@@ -114,10 +114,10 @@ export class Inbox {
   /** Read for every surface; a second time changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const item = this.mustGet(item_id);
       if (item.read) return;
-      rows.markRead(db, item_id, surface, clock.now());
+      rows.markRead(tx, item_id, surface, clock.now());
       this.#sayUpdated({ ...item, read: true }, surface);
     });
   }
@@ -125,13 +125,13 @@ export class Inbox {
   /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
   reply(item_id: string, reply: InboxReply) {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const item = this.mustGet(item_id);
       const done = this.#act(item, reply);
-      if (done.action === "asked") rows.beginThread(db, item_id, done.correlation_id);
-      rows.markRead(db, item_id, reply.surface, clock.now());
+      if (done.action === "asked") rows.beginThread(tx, item_id, done.correlation_id);
+      rows.markRead(tx, item_id, reply.surface, clock.now());
       const replied = done.action !== "read";
-      if (replied) rows.markReplied(db, item_id, clock.now());
+      if (replied) rows.markReplied(tx, item_id, clock.now());
       const changed = !item.read || (replied && !item.replied);
       if (changed) {
         this.#sayUpdated(
@@ -162,8 +162,8 @@ export class Inbox {
     const answered = close_reason === "answered" || outcome === "answered" ||
       outcome === "acknowledged" || outcome === "declined";
     if (!answered) return;
-    rows.markRead(db, item.item_id, null, clock.now());
-    rows.markReplied(db, item.item_id, clock.now());
+    db.transact((tx) => rows.markRead(tx, item.item_id, null, clock.now()));
+    db.transact((tx) => rows.markReplied(tx, item.item_id, clock.now()));
     this.#sayUpdated({ ...item, read: true, replied: true }, null);
   }
 
@@ -177,7 +177,7 @@ export class Inbox {
       kind !== "ask" || !correlation_id || this.#needs.ask(correlation_id)?.state !== "open"
     );
     if (done.length > 0) {
-      db.transact(() => done.forEach(({ item_id }) => rows.forget(db, item_id)));
+      db.transact((tx) => done.forEach(({ item_id }) => rows.forget(tx, item_id)));
     }
     const over = old.length < FORGET_ROWS_MAX;
     this.#forgotten = over ? 0 : old.at(-1)?.seq ?? 0;
@@ -189,7 +189,9 @@ export class Inbox {
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
-      rows.markReplied(this.#ground.db, item.item_id, this.#ground.clock.now());
+      this.#ground.db.transact((tx) =>
+        rows.markReplied(tx, item.item_id, this.#ground.clock.now())
+      );
       const { correlation_id, question } = asked;
       const files = attachments && { attachments };
       if (question) {

@@ -1,7 +1,7 @@
 /** SQL for what surfaces show: who they are, each push, each ref. No decision is taken here. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Push } from "./contract.ts";
 
 /** A push as it is stored; `delivery_id` is the surface's delivery of the item, where it has one. */
@@ -13,13 +13,13 @@ const COLUMNS = `item_id, surface, status, surface_ref, surface_refs, verified, 
   delivery_id`;
 
 /** The pushes of an item, in the order in which its surfaces came to it. */
-export function of(db: Database, item_id: string): Push[] {
+export function of(db: Reader, item_id: string): Push[] {
   return db.all(Row, `select ${COLUMNS} from pushes where item_id = :item_id order by seq`, {
     item_id,
   }).map(({ item_id: _item, delivery_id: _id, ...push }) => push);
 }
 
-export function get(db: Database, item_id: string, surface: string): StoredPush | undefined {
+export function get(db: Reader, item_id: string, surface: string): StoredPush | undefined {
   return db.get(
     Row,
     `select ${COLUMNS} from pushes where item_id = :item_id and surface = :surface`,
@@ -27,8 +27,8 @@ export function get(db: Database, item_id: string, surface: string): StoredPush 
   );
 }
 
-export function put(db: Database, push: StoredPush): void {
-  db.run(
+export function put(tx: Tx, push: StoredPush): void {
+  tx.run(
     `insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
        error_class, at, delivery_id)
      values (:item_id, :surface, :status, :surface_ref, :surface_refs, :verified, :error_class,
@@ -42,7 +42,7 @@ export function put(db: Database, push: StoredPush): void {
 }
 
 /** What a surface should show and has not, of items since then: oldest first. */
-export function open(db: Database, surface: string, since: number): StoredPush[] {
+export function open(db: Reader, surface: string, since: number): StoredPush[] {
   return db.all(
     Row,
     `select ${COLUMNS} from pushes join
@@ -56,7 +56,7 @@ export function open(db: Database, surface: string, since: number): StoredPush[]
 const Ref = z.object({ surface_ref: z.string().nullable() });
 
 /** What a surface rendered last of an item's thread, before the item. */
-export function lastRef(db: Database, surface: string, item_id: string): string | null {
+export function lastRef(db: Reader, surface: string, item_id: string): string | null {
   const found = db.get(
     Ref,
     `select surface_ref from inbox_items as item
@@ -70,8 +70,8 @@ export function lastRef(db: Database, surface: string, item_id: string): string 
 }
 
 /** A surface may use a ref again; it means what was rendered under it last. */
-export function learnRef(db: Database, surface: string, ref: string, item_id: string): void {
-  db.run(
+export function learnRef(tx: Tx, surface: string, ref: string, item_id: string): void {
+  tx.run(
     `insert into push_refs (surface, ref, item_id) values (:surface, :ref, :item_id)
      on conflict (surface, ref) do update set item_id = excluded.item_id`,
     { surface, ref, item_id },
@@ -82,7 +82,7 @@ const ItemId = z.object({ item_id: z.string() });
 
 /** The item that a surface rendered, in whole or in part, as this message; `digits` as a number. */
 export function byRef(
-  db: Database,
+  db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
 ): string | undefined {
   return db.get(
@@ -99,7 +99,7 @@ const Surface = z.object({ surface: z.string(), peer_id: z.string() });
 export type Surface = z.output<typeof Surface>;
 
 /** Surfaces, bridges left out, that were seen since then. */
-export function known(db: Database, since: number): Surface[] {
+export function known(db: Reader, since: number): Surface[] {
   return db.all(
     Surface,
     `select surface, peer_id from surfaces where bridge = 0 and seen_at >= :since
@@ -108,7 +108,7 @@ export function known(db: Database, since: number): Surface[] {
   );
 }
 
-export function surface(db: Database, surface: string): Surface | undefined {
+export function surface(db: Reader, surface: string): Surface | undefined {
   return db.get(Surface, "select surface, peer_id from surfaces where surface = :surface", {
     surface,
   });
@@ -116,7 +116,7 @@ export function surface(db: Database, surface: string): Surface | undefined {
 
 /** A name is one peer's, and a peer has one name. */
 export function remember(
-  db: Database,
+  tx: Tx,
   { surface, peer_id, bridge, at }: {
     surface: string;
     peer_id: string;
@@ -124,13 +124,13 @@ export function remember(
     at: number;
   },
 ): void {
-  db.run(
+  tx.run(
     `insert or replace into surfaces (surface, peer_id, bridge, seen_at)
      values (:surface, :peer_id, :bridge, :at)`,
     { surface, peer_id, bridge: bridge ? 1 : 0, at },
   );
 }
 
-export function seen(db: Database, surface: string, at: number): void {
-  db.run("update surfaces set seen_at = :at where surface = :surface", { surface, at });
+export function seen(tx: Tx, surface: string, at: number): void {
+  tx.run("update surfaces set seen_at = :at where surface = :surface", { surface, at });
 }

@@ -1,7 +1,7 @@
 /** SQL for the human inbox. Each function is one statement; no decision is taken here. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { toWire } from "../delivery/attachments/contract.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";
@@ -20,9 +20,9 @@ export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
   readonly thread: string | null;
 };
 
-export function insert(db: Database, item: NewItem): number {
+export function insert(tx: Tx, item: NewItem): number {
   const { item_id, kind, from, from_peer_id, correlation_id, thread, text, created_at } = item;
-  return db.insert(
+  return tx.insert(
     `insert into inbox_items
        (item_id, kind, from_name, from_peer_id, correlation_id, thread, text, attachments,
         question, created_at)
@@ -36,7 +36,7 @@ export function insert(db: Database, item: NewItem): number {
   );
 }
 
-export function get(db: Database, item_id: string): InboxItem | undefined {
+export function get(db: Reader, item_id: string): InboxItem | undefined {
   const row = db.get(Row, `select ${COLUMNS} from inbox_items where item_id = :item_id`, {
     item_id,
   });
@@ -44,14 +44,14 @@ export function get(db: Database, item_id: string): InboxItem | undefined {
 }
 
 /** Newest first. */
-export function list(db: Database, limit: number): InboxItem[] {
+export function list(db: Reader, limit: number): InboxItem[] {
   return db.all(Row, `select ${COLUMNS} from inbox_items order by seq desc limit :limit`, {
     limit,
   }).map((row) => toItem(db, row));
 }
 
 /** What was not read, newest first. */
-export function unread(db: Database, limit: number): InboxItem[] {
+export function unread(db: Reader, limit: number): InboxItem[] {
   return db.all(
     Row,
     `select ${COLUMNS} from inbox_items where read_at is null order by seq desc limit :limit`,
@@ -64,7 +64,7 @@ export function unread(db: Database, limit: number): InboxItem[] {
  * its digits and then by these. What is no number comes last, what was pushed last before the rest.
  */
 export function rendered(
-  db: Database,
+  db: Reader,
   of: { surface: string; unread: boolean; limit: number },
 ): InboxItem[] {
   return db.all(
@@ -81,7 +81,7 @@ export function rendered(
 
 /** The same, at or below a ref that is given by its digits, leading zeros taken off. */
 export function renderedThrough(
-  db: Database,
+  db: Reader,
   of: { surface: string; unread: boolean; limit: number; digits: string },
 ): InboxItem[] {
   return db.all(
@@ -97,7 +97,7 @@ export function renderedThrough(
   ).map((row) => toItem(db, row));
 }
 
-export function askItem(db: Database, correlation_id: string): InboxItem | undefined {
+export function askItem(db: Reader, correlation_id: string): InboxItem | undefined {
   const row = db.get(
     Row,
     `select ${COLUMNS} from inbox_items
@@ -110,7 +110,7 @@ export function askItem(db: Database, correlation_id: string): InboxItem | undef
 const Thread = z.object({ thread: z.string().nullable() });
 
 /** The thread of the items that are about an ask. */
-export function threadOf(db: Database, correlation_id: string): string | null {
+export function threadOf(db: Reader, correlation_id: string): string | null {
   const found = db.get(
     Thread,
     `select thread from inbox_items
@@ -121,23 +121,23 @@ export function threadOf(db: Database, correlation_id: string): string | null {
 }
 
 /** A note has no thread until the human asks about it. */
-export function beginThread(db: Database, item_id: string, thread: string): void {
-  db.run(
+export function beginThread(tx: Tx, item_id: string, thread: string): void {
+  tx.run(
     "update inbox_items set thread = :thread where item_id = :item_id and thread is null",
     { item_id, thread },
   );
 }
 
-export function markRead(db: Database, item_id: string, by: string | null, at: number): number {
-  return db.run(
+export function markRead(tx: Tx, item_id: string, by: string | null, at: number): number {
+  return tx.run(
     `update inbox_items set read_at = :at, read_by = :by
      where item_id = :item_id and read_at is null`,
     { item_id, by, at },
   );
 }
 
-export function markReplied(db: Database, item_id: string, at: number): number {
-  return db.run(
+export function markReplied(tx: Tx, item_id: string, at: number): number {
+  return tx.run(
     "update inbox_items set replied_at = :at where item_id = :item_id and replied_at is null",
     { item_id, at },
   );
@@ -152,7 +152,7 @@ const Old = z.object({
 
 /** Items that were read before an instant, in their order. */
 export function readBefore(
-  db: Database,
+  db: Reader,
   part: { before: number; after: number; limit: number },
 ): z.output<typeof Old>[] {
   return db.all(
@@ -164,11 +164,11 @@ export function readBefore(
 }
 
 /** Forgets an item, with its pushes. */
-export function forget(db: Database, item_id: string): void {
-  db.run("delete from inbox_items where item_id = :item_id", { item_id });
+export function forget(tx: Tx, item_id: string): void {
+  tx.run("delete from inbox_items where item_id = :item_id", { item_id });
 }
 
-function toItem(db: Database, row: z.output<typeof StoredItem>): InboxItem {
+function toItem(db: Reader, row: z.output<typeof StoredItem>): InboxItem {
   const { from_name, ...item } = row;
   return {
     ...item,

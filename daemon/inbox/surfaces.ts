@@ -90,11 +90,11 @@ export class Surfaces {
   /** A surface has connected: it is given again what it should show and has not (contract 4). */
   welcome({ name, peer_id, bridge }: Screen): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const to = this.#needs.address(peer_id);
       if (!to || to.role !== "service") return; // A bridge of the human's own peer is no surface.
       const at = clock.now();
-      pushes.remember(db, { surface: name, peer_id, bridge, at });
+      pushes.remember(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
       for (const push of pushes.open(db, name, at - CATCH_UP_MS)) {
         const { delivery_id, item_id } = push;
@@ -108,7 +108,7 @@ export class Surfaces {
   /** A surface's line is gone: it was here until now. */
   left(name: string): void {
     const { db, clock } = this.#ground;
-    db.transact(() => pushes.seen(db, name, clock.now()));
+    db.transact((tx) => pushes.seen(tx, name, clock.now()));
   }
 
   /** An item as a surface is sent it, and what that rendered before of the same thread. */
@@ -128,23 +128,23 @@ export class Surfaces {
    */
   receipt(surface: string, item_id: string, receipt: Receipt): void {
     const { db, clock, events } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       if (!rows.get(db, item_id)) return;
       const at = clock.now();
-      pushes.seen(db, surface, at);
+      pushes.seen(tx, surface, at);
       const before = pushes.get(db, item_id, surface) ?? unpushed(surface, item_id, at);
       const given = refsOf(receipt);
-      for (const ref of given) pushes.learnRef(db, surface, ref, item_id);
+      for (const ref of given) pushes.learnRef(tx, surface, ref, item_id);
       const surface_refs = [...new Set([...before.surface_refs, ...given])];
       if (before.status === "pushed" && before.verified) {
-        return pushes.put(db, { ...before, surface_refs });
+        return pushes.put(tx, { ...before, surface_refs });
       }
       const pushed = receipt.status === "pushed";
       const surface_ref = given[0] ?? (pushed ? null : before.surface_ref);
       const error_class = pushed ? null : receipt.error_class ?? null;
       const { status } = receipt;
       const heard = { status, surface_ref, surface_refs, verified: pushed, error_class, at };
-      pushes.put(db, { ...before, ...heard });
+      pushes.put(tx, { ...before, ...heard });
       if (pushed) events.append("surface_pushed", { surface, item_id, surface_ref });
     });
   }
@@ -181,7 +181,7 @@ export class Surfaces {
   #pend(surface: string, item_id: string, delivery_id: string | null): void {
     const { db, clock } = this.#ground;
     const before = pushes.get(db, item_id, surface) ?? unpushed(surface, item_id, clock.now());
-    pushes.put(db, { ...before, delivery_id });
+    db.transact((tx) => pushes.put(tx, { ...before, delivery_id }));
   }
 
   /** A bridge gets the item as a plain frame; that proves the write, and nothing more (spec 4). */
@@ -191,12 +191,12 @@ export class Surfaces {
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
     const own = message.to_peer_id === peer_id; // The human's own line gets what any peer would.
     const written = this.#needs.write(peer_id, own ? message : { ...message, kind, text });
-    db.transact(() => {
+    db.transact((tx) => {
       const at = clock.now();
       const before = pushes.get(db, item_id, name) ?? unpushed(name, item_id, at);
       if (before.verified) return;
       const status = written ? "pushed" as const : "failed" as const;
-      pushes.put(db, { ...before, status, at, error_class: written ? null : "socket_closed" });
+      pushes.put(tx, { ...before, status, at, error_class: written ? null : "socket_closed" });
       if (written) events.append("surface_pushed", { surface: name, item_id, surface_ref: null });
     });
   }

@@ -202,7 +202,7 @@ export class Jobs {
     const { db, clock } = this.#ground;
     if (why === "peer_retired") this.#fires.turns.died(peer_id);
     else this.#fires.turns.unreachable(peer_id);
-    rows.wake(db, peer_id, clock.now());
+    db.transact((tx) => rows.wake(tx, peer_id, clock.now()));
   }
 
   wakeUp(): void {
@@ -214,7 +214,7 @@ export class Jobs {
     this.#templates.beat(now);
     this.#fires.beat(now);
     const before = now - this.#needs.history_ms;
-    if (rows.isOld(db, before)) db.transact(() => rows.forget(db, before, FORGET_ROWS_MAX));
+    if (rows.isOld(db, before)) db.transact((tx) => rows.forget(tx, before, FORGET_ROWS_MAX));
   }
 
   counts(): { [state: string]: number } {

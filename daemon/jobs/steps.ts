@@ -32,7 +32,7 @@ export class JobSteps {
   }
 
   born(job: StoredJob): void {
-    rows.insert(this.#ground.db, job);
+    this.#ground.db.transact((tx) => rows.insert(tx, job));
     this.#say(job, null);
   }
 
@@ -47,16 +47,16 @@ export class JobSteps {
   /** What is not a step of its own: progress, a reason to wait, a phase. */
   change(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const next = { ...job, ...change, updated_at: clock.now() };
-      rows.update(db, next);
+      rows.update(tx, next);
       return next;
     });
   }
 
   attempt(attempt: StoredAttempt, on: AttemptEvent, change: Partial<StoredAttempt> = {}) {
     const next = { ...attempt, ...change, state: attemptMachine.step(attempt.state, on) };
-    attempts.update(this.#ground.db, next);
+    this.#ground.db.transact((tx) => attempts.update(tx, next));
     return next;
   }
 

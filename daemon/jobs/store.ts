@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Job } from "./contract.ts";
 
 /** What is stored of a job: the record without what its attempts say, and what only we need. */
@@ -34,15 +34,15 @@ const UPDATE = `update jobs set ${
     .join(", ")
 } where job_id = :job_id`;
 
-export function insert(db: Database, job: StoredJob): void {
-  db.run(INSERT, z.encode(Row, job));
+export function insert(tx: Tx, job: StoredJob): void {
+  tx.run(INSERT, z.encode(Row, job));
 }
 
-export function update(db: Database, job: StoredJob): void {
-  db.run(UPDATE, z.encode(Row, job));
+export function update(tx: Tx, job: StoredJob): void {
+  tx.run(UPDATE, z.encode(Row, job));
 }
 
-export function get(db: Database, job_id: string): StoredJob | undefined {
+export function get(db: Reader, job_id: string): StoredJob | undefined {
   return db.get(Row, "select * from jobs where job_id = :job_id", { job_id });
 }
 
@@ -72,12 +72,12 @@ export function newestIn(table: "jobs" | "job_templates", over: string): string 
 const LIST = newestIn("jobs", "settled_at is not null");
 
 /** Newest first. */
-export function list(db: Database, filter: Filter): StoredJob[] {
+export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(Row, LIST, { ...filter });
 }
 
 /** What is queued, and due to be looked at. */
-export function due(db: Database, now: number, limit: number): StoredJob[] {
+export function due(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where state = 'queued' and look_at <= :now
@@ -87,8 +87,8 @@ export function due(db: Database, now: number, limit: number): StoredJob[] {
 }
 
 /** What is queued for a peer that was not here: it is looked at again. */
-export function wake(db: Database, assigned_peer_id: string, at: number): number {
-  return db.run(
+export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
+  return tx.run(
     `update jobs set look_at = :at
      where state = 'queued' and look_at is null and assigned_peer_id = :assigned_peer_id`,
     { assigned_peer_id, at },
@@ -96,12 +96,12 @@ export function wake(db: Database, assigned_peer_id: string, at: number): number
 }
 
 /** All that is queued and waits for its executor is looked at again. */
-export function wakeAll(db: Database, at: number): void {
-  db.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
+export function wakeAll(tx: Tx, at: number): void {
+  tx.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
 }
 
 /** What was not delivered in its time. */
-export function expired(db: Database, now: number, limit: number): StoredJob[] {
+export function expired(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where state in ('queued', 'dispatching') and expires_at <= :now
@@ -110,7 +110,7 @@ export function expired(db: Database, now: number, limit: number): StoredJob[] {
   );
 }
 
-export function lapsed(db: Database, now: number, limit: number): StoredJob[] {
+export function lapsed(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where state = 'dispatching' and lease_until <= :now
@@ -120,7 +120,7 @@ export function lapsed(db: Database, now: number, limit: number): StoredJob[] {
 }
 
 /** Whose deadline has passed, and nobody was told yet. */
-export function late(db: Database, now: number, limit: number): StoredJob[] {
+export function late(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs
@@ -132,7 +132,7 @@ export function late(db: Database, now: number, limit: number): StoredJob[] {
 }
 
 /** Jobs whose turn is over, and whose checks are not. */
-export function checking(db: Database): StoredJob[] {
+export function checking(db: Reader): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where phase = 'checking'
@@ -141,8 +141,8 @@ export function checking(db: Database): StoredJob[] {
 }
 
 /** Forgets what came to rest before `before`, with its attempts. */
-export function forget(db: Database, before: number, limit: number): number {
-  return db.run(
+export function forget(tx: Tx, before: number, limit: number): number {
+  return tx.run(
     `delete from jobs where seq in (
        select seq from jobs where settled_at < :before order by settled_at limit :limit)`,
     { before, limit },
@@ -151,14 +151,14 @@ export function forget(db: Database, before: number, limit: number): number {
 
 const Count = z.object({ state: z.string(), count: z.number() });
 
-export function counts(db: Database) {
+export function counts(db: Reader) {
   return db.all(Count, "select state, count(*) as count from jobs group by state");
 }
 
 const One = z.object({ one: z.number() });
 
 /** Whether a job is queued for a peer that was not here. */
-export function isAwaited(db: Database, assigned_peer_id: string): boolean {
+export function isAwaited(db: Reader, assigned_peer_id: string): boolean {
   return db.get(
     One,
     `select 1 as one from jobs
@@ -167,7 +167,7 @@ export function isAwaited(db: Database, assigned_peer_id: string): boolean {
   ) !== undefined;
 }
 
-export function isOld(db: Database, before: number): boolean {
+export function isOld(db: Reader, before: number): boolean {
   return db.get(
     One,
     "select 1 as one from jobs where settled_at < :before limit 1",

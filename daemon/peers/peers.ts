@@ -1,6 +1,7 @@
 /** The peers desk: who comes, who goes, who is retired. Every change to a peer happens here. */
 
 import type { Ground } from "kit/ground.ts";
+import type { Tx } from "kit/sqlite.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee, Sighting } from "../agents/contract.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Turn } from "./contract.ts";
@@ -80,7 +81,7 @@ export class Peers {
   admit(given: Registration, came: Entrance): { peer: StoredPeer; proved: boolean } {
     const { db, events } = this.#ground;
     const { registration, entrance } = this.#needs.awaited(given, came);
-    return db.transact(() => {
+    return db.transact((tx) => {
       const before = this.#admission.identify(registration, entrance);
       if (registration.name && !entrance.reserved_names) {
         refuseReserved(db, registration.name, before?.peer_id);
@@ -95,9 +96,9 @@ export class Peers {
         ? this.#admission.renewed(before, registration, entrance)
         : this.#admission.born(registration, entrance);
       if (peer.role === "human") refuseSecondHuman(db, before?.peer_id);
-      this.#takePane(peer);
-      if (before) rows.update(db, peer);
-      else rows.insert(db, peer);
+      this.#takePane(tx, peer);
+      if (before) rows.update(tx, peer);
+      else rows.insert(tx, peer);
       const { peer_id, name, circle, backend, role } = peer;
       const back = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
@@ -157,10 +158,10 @@ export class Peers {
   /** Drops a registration; the record sleeps until the same session registers again. */
   unregister(peer_id: string): void {
     const { db, events, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       this.offline(peer_id, { reason: "unregistered", source: "peer", terminal: false });
       const peer = this.#mustGet(peer_id);
-      rows.update(db, { ...peer, dropped_at: clock.now() });
+      rows.update(tx, { ...peer, dropped_at: clock.now() });
       events.append("peer_removed", { peer_id, name: peer.name });
       db.afterCommit(() => this.#needs.reactions.sever(peer_id, "going_away"));
     });
@@ -193,7 +194,7 @@ export class Peers {
   /** Gives a peer a role; a live orchestrator gives way only to `force` (contract 3). */
   assume(peer_id: string, { role, force }: RoleChange): void {
     const { db } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       this.#refuseRetired(peer_id);
       this.#refuseHuman(peer_id);
       const { circle } = this.#mustGet(peer_id);
@@ -203,7 +204,7 @@ export class Peers {
         if (isLive(other) && !force) {
           throw new Problem("orchestrator_present", { peer_id: present, name });
         }
-        rows.update(db, { ...this.#mustGet(present), role: "agent" });
+        rows.update(tx, { ...this.#mustGet(present), role: "agent" });
         if (other.dropped_at === null) this.#sayUpdated({ peer_id: present, name });
       }
       this.#update(peer_id, (peer) => ({ ...peer, role }));
@@ -213,11 +214,11 @@ export class Peers {
   /** Replaces all provenance of a live peer; losing addressability clears its table. */
   prove(peer_id: string, provenance: Provenance): void {
     const { db } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const before = this.#mustGet(peer_id);
       if (!isLive(before)) throw new Problem("unknown_peer", { peer: peer_id });
       const peer = { ...before, ...provenanceOf(provenance, before) };
-      rows.update(db, peer);
+      rows.update(tx, peer);
       this.#sayUpdated(peer);
       if (before.addressable && !peer.addressable) this.#loseAddress(peer);
     });
@@ -261,7 +262,7 @@ export class Peers {
 
   delivered(peer_id: string): void {
     const { db, clock } = this.#ground;
-    db.transact(() => rows.delivered(db, peer_id, clock.now()));
+    db.transact((tx) => rows.delivered(tx, peer_id, clock.now()));
   }
 
   /** What was seen of a peer from outside, while it was as it is on the record now. */
@@ -300,14 +301,14 @@ export class Peers {
   }
 
   /** One pane, one agent: whoever was registered on it is there no more (specification 3). */
-  #takePane(peer: StoredPeer): void {
+  #takePane(tx: Tx, peer: StoredPeer): void {
     if (peer.pane_id === null) return;
     const { peer_id } = peer;
     const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
-    for (const other of rows.recordedOn(this.#ground.db, peer)) {
+    for (const other of rows.recordedOn(tx, peer)) {
       if (other.peer_id === peer_id) continue;
       if (isLive(other)) this.offline(other.peer_id, { ...cause, terminal: false });
-      rows.update(this.#ground.db, { ...this.#mustGet(other.peer_id), pane_id: null });
+      rows.update(tx, { ...this.#mustGet(other.peer_id), pane_id: null });
     }
   }
 
@@ -380,10 +381,10 @@ export class Peers {
   /** Changes what is said of a peer, and neither its status nor its signs of life. */
   #update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
     const { db } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       this.#refuseRetired(peer_id);
       const peer = change(this.#mustGet(peer_id));
-      rows.update(db, peer);
+      rows.update(tx, peer);
       this.#sayUpdated(peer);
     });
   }
@@ -395,10 +396,10 @@ export class Peers {
     work: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
   ): void {
     const { db } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const before = this.#mustGet(peer_id);
       const status = peerMachine.step(before.status, on);
-      rows.update(db, work(before, { ...before, status }));
+      rows.update(tx, work(before, { ...before, status }));
     });
   }
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Address, Peer } from "./contract.ts";
 
 /** What is stored of a peer: the record without what is worked out when it is read. */
@@ -80,21 +80,21 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
-export function insert(db: Database, peer: StoredPeer): void {
-  db.run(INSERT, z.encode(Row, peer));
+export function insert(tx: Tx, peer: StoredPeer): void {
+  tx.run(INSERT, z.encode(Row, peer));
 }
 
-export function update(db: Database, peer: StoredPeer): void {
-  db.run(UPDATE, z.encode(Row, peer));
+export function update(tx: Tx, peer: StoredPeer): void {
+  tx.run(UPDATE, z.encode(Row, peer));
 }
 
 /** The address of an exact id, those that were closed or dropped included. */
-export function address(db: Database, peer_id: string): Address | undefined {
+export function address(db: Reader, peer_id: string): Address | undefined {
   return db.get(Address, `select ${ADDRESS} from peers where peer_id = :peer_id`, { peer_id });
 }
 
 /** Addresses by name, those not retired nor dropped; the live ones first. */
-export function named(db: Database, name: string): Address[] {
+export function named(db: Reader, name: string): Address[] {
   return db.all(
     Address,
     `select ${ADDRESS} from peers
@@ -104,11 +104,11 @@ export function named(db: Database, name: string): Address[] {
   );
 }
 
-export function get(db: Database, peer_id: string): StoredPeer | undefined {
+export function get(db: Reader, peer_id: string): StoredPeer | undefined {
   return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
 }
 
-export function all(db: Database): StoredPeer[] {
+export function all(db: Reader): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where dropped_at is null and closed = 0 order by registered_at, peer_id`,
@@ -116,7 +116,7 @@ export function all(db: Database): StoredPeer[] {
 }
 
 /** Peers that are, or may come back to be, reached: every one that is not retired nor dropped. */
-export function alive(db: Database): StoredPeer[] {
+export function alive(db: Reader): StoredPeer[] {
   return db.all(
     Row,
     "select * from peers where status in ('online', 'busy') and dropped_at is null",
@@ -124,7 +124,7 @@ export function alive(db: Database): StoredPeer[] {
 }
 
 /** Who has to show once a second that it is here; the human need not. */
-export function watched(db: Database): Watched[] {
+export function watched(db: Reader): Watched[] {
   return db.all(
     WatchedRow,
     `select ${watched_columns} from peers
@@ -133,7 +133,7 @@ export function watched(db: Database): Watched[] {
 }
 
 /** Everyone that a rung could reach. */
-export function addressees(db: Database): Place[] {
+export function addressees(db: Reader): Place[] {
   return db.all(
     PlaceRow,
     `select ${place_columns} from peers
@@ -142,7 +142,7 @@ export function addressees(db: Database): Place[] {
 }
 
 /** Offline since nobody could tell that they live: agents without a process, known by a session. */
-export function unseen(db: Database): Place[] {
+export function unseen(db: Reader): Place[] {
   return db.all(
     PlaceRow,
     `select ${place_columns} from peers
@@ -152,7 +152,7 @@ export function unseen(db: Database): Place[] {
   );
 }
 
-export function bySession(db: Database, runtime_session_id: string): StoredPeer[] {
+export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where runtime_session_id = :runtime_session_id and closed = 0
@@ -163,7 +163,7 @@ export function bySession(db: Database, runtime_session_id: string): StoredPeer[
 }
 
 /** Peers of a process, as far as it is proved to be theirs. */
-export function byProcess(db: Database, agent_pid: number, started: string): StoredPeer[] {
+export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where agent_pid = :agent_pid and agent_started = :started
@@ -173,7 +173,7 @@ export function byProcess(db: Database, agent_pid: number, started: string): Sto
 }
 
 /** Peers that say they are in this pane; without a socket, on any tmux server. */
-export function byPane(db: Database, pane_id: string, tmux_socket: string | null): StoredPeer[] {
+export function byPane(db: Reader, pane_id: string, tmux_socket: string | null): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where pane_id = :pane_id and status <> 'retired' and dropped_at is null
@@ -185,7 +185,7 @@ export function byPane(db: Database, pane_id: string, tmux_socket: string | null
 
 /** Whoever has this very pane on its record, those included that are gone and may come back. */
 export function recordedOn(
-  db: Database,
+  db: Reader,
   { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
 ): StoredPeer[] {
   return db.all(
@@ -197,7 +197,7 @@ export function recordedOn(
 }
 
 /** Where peers of a machine have said that their tmux servers are. */
-export function tmuxSockets(db: Database, machine: string): string[] {
+export function tmuxSockets(db: Reader, machine: string): string[] {
   const found = db.all(
     z.object({ tmux_socket: z.string() }),
     `select distinct tmux_socket from peers
@@ -209,7 +209,7 @@ export function tmuxSockets(db: Database, machine: string): string[] {
 }
 
 /** Orchestrators of a circle, those included that are gone and may come back. */
-export function orchestrators(db: Database, circle: string): Address[] {
+export function orchestrators(db: Reader, circle: string): Address[] {
   return db.all(
     Address,
     `select ${ADDRESS} from peers
@@ -219,7 +219,7 @@ export function orchestrators(db: Database, circle: string): Address[] {
   );
 }
 
-export function members(db: Database, circle: string): Address[] {
+export function members(db: Reader, circle: string): Address[] {
   return db.all(
     Address,
     `select ${ADDRESS} from peers
@@ -231,7 +231,7 @@ export function members(db: Database, circle: string): Address[] {
 }
 
 /** The one human; at most one is live. */
-export function human(db: Database): Address | undefined {
+export function human(db: Reader): Address | undefined {
   return db.get(
     Address,
     `select ${ADDRESS} from peers
@@ -241,7 +241,7 @@ export function human(db: Database): Address | undefined {
 }
 
 /** Peers of this name that are offline, or whose registration was dropped; the last seen first. */
-export function sleeping(db: Database, name: string, circle: string): StoredPeer[] {
+export function sleeping(db: Reader, name: string, circle: string): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where name = :name and circle = :circle and status = 'offline'
@@ -251,16 +251,16 @@ export function sleeping(db: Database, name: string, circle: string): StoredPeer
   );
 }
 
-export function touched(db: Database, peer_id: string, at: number): void {
-  db.run("update peers set last_seen = :at where peer_id = :peer_id", { peer_id, at });
+export function touched(tx: Tx, peer_id: string, at: number): void {
+  tx.run("update peers set last_seen = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-export function delivered(db: Database, peer_id: string, at: number): void {
-  db.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
+export function delivered(tx: Tx, peer_id: string, at: number): void {
+  tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 
 const Count = z.object({ count: z.number() });
-export function count(db: Database): number {
+export function count(db: Reader): number {
   const found = db.get(
     Count,
     "select count(*) as count from peers where dropped_at is null and closed = 0",

@@ -175,8 +175,8 @@ export class Spawns {
       created_at: at,
       settled_at: null,
     };
-    return db.transact(() => {
-      rows.insert(db, spawn);
+    return db.transact((tx) => {
+      rows.insert(tx, spawn);
       this.#say(spawn);
       this.#match(spawn);
       return this.toAnswer(rows.get(db, spawn_id) ?? spawn);
@@ -324,7 +324,7 @@ export class Spawns {
   /** The pane's agent is known: its seed goes into its queue in the same transaction. */
   #register(spawn: Spawn, peer_id: string): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const registration_state = spawnMachine.step(spawn.registration_state, "registered");
       const undeliverable = spawn.seed !== null && this.#hand(spawn, peer_id) !== undefined;
       const seed_state = undeliverable || spawn.seed_state === "undeliverable"
@@ -332,7 +332,7 @@ export class Spawns {
         : null;
       const settled_at = clock.now();
       const now = { ...spawn, registration_state, peer_id, seed: null, seed_state, settled_at };
-      rows.update(db, now);
+      rows.update(tx, now);
       this.#say(now);
     });
   }
@@ -353,10 +353,10 @@ export class Spawns {
 
   #late(spawn: Spawn): void {
     const { db } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const registration_state = spawnMachine.step(spawn.registration_state, "timed_out");
       const now = { ...spawn, registration_state };
-      rows.update(db, now);
+      rows.update(tx, now);
       this.#say(now);
     });
   }
@@ -364,13 +364,13 @@ export class Spawns {
   /** Nobody will register on this pane any more; whoever left a message is told. */
   #giveUp(spawn: Spawn): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const kept = spawn.seed !== null;
       const seed_state = kept ? "undeliverable" as const : spawn.seed_state;
       const settled_at = clock.now();
       const state = { registration_state: "timed_out" as const, seed: null, seed_state };
       const now = { ...spawn, ...state, settled_at };
-      rows.update(db, now);
+      rows.update(tx, now);
       this.#say(now);
       if (!kept) return;
       const what = `The agent of ${spawn.spawn_id} (${spawn.backend} in ${spawn.path})`;

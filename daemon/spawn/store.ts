@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Backend } from "../peers/contract.ts";
 import { Spawned } from "./contract.ts";
 import { Entry, Last, type Page } from "./journal/entry.ts";
@@ -41,8 +41,8 @@ export type Spawn = z.output<typeof Spawn>;
 const Row = rowOf(Spawn);
 const columns = Object.keys(Spawn.shape);
 
-export function insert(db: Database, spawn: Spawn): void {
-  db.run(
+export function insert(tx: Tx, spawn: Spawn): void {
+  tx.run(
     `insert into spawns (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
     z.encode(Row, spawn),
@@ -50,10 +50,10 @@ export function insert(db: Database, spawn: Spawn): void {
 }
 
 export function update(
-  db: Database,
+  tx: Tx,
   { spawn_id, registration_state, peer_id, seed, seed_state, settled_at }: Spawn,
 ): void {
-  db.run(
+  tx.run(
     `update spawns set registration_state = :registration_state, peer_id = :peer_id, seed = :seed,
        seed_state = :seed_state, settled_at = :settled_at
      where spawn_id = :spawn_id`,
@@ -61,17 +61,17 @@ export function update(
   );
 }
 
-export function get(db: Database, spawn_id: string): Spawn | undefined {
+export function get(db: Reader, spawn_id: string): Spawn | undefined {
   return db.get(Row, "select * from spawns where spawn_id = :spawn_id", { spawn_id });
 }
 
 /** Those that still wait for something. */
-export function open(db: Database): Spawn[] {
+export function open(db: Reader): Spawn[] {
   return db.all(Row, "select * from spawns where settled_at is null order by created_at");
 }
 
 /** The spawn that a peer came of, the last one first. */
-export function ofPeer(db: Database, peer_id: string): Spawn | undefined {
+export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
   return db.get(
     Row,
     "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
@@ -79,7 +79,7 @@ export function ofPeer(db: Database, peer_id: string): Spawn | undefined {
   );
 }
 
-export function after(db: Database, page: Page): Entry[] {
+export function after(db: Reader, page: Page): Entry[] {
   return db.all(
     Entry,
     `select seq, peer_id, settled_at as over_at, not exists
@@ -90,10 +90,10 @@ export function after(db: Database, page: Page): Entry[] {
   );
 }
 
-export function last(db: Database): number {
+export function last(db: Reader): number {
   return db.get(Last, "select max(seq) as seq from spawns")?.seq ?? 0;
 }
 
-export function forget(db: Database, seq: number): void {
-  db.run("delete from spawns where seq = :seq", { seq });
+export function forget(tx: Tx, seq: number): void {
+  tx.run("delete from spawns where seq = :seq", { seq });
 }

@@ -72,8 +72,8 @@ export function openDatabase(path: string, issuer: string, log: Log): Database {
       );
     }
     if (bound === undefined) {
-      db.transactNow(() =>
-        db.run(`insert into oauth_issuer (one, issuer) values (1, :issuer)`, { issuer })
+      db.transactNow((tx) =>
+        tx.run(`insert into oauth_issuer (one, issuer) values (1, :issuer)`, { issuer })
       );
     }
     return db;

@@ -56,14 +56,14 @@ function each(rounds: number, tokens: readonly string[], look: (token: string) =
 function fill(db: ReturnType<typeof openDatabase>): string[] {
   const tokens: string[] = [];
   const until = systemClock.now() + 3_600_000;
-  db.transactNow(() => {
-    db.run(
+  db.transactNow((tx) => {
+    tx.run(
       `insert into oauth_clients values ('mc_bench', null, '[]', 'used', 0, :until)`,
       { until },
     );
     for (let number = 0; number < GRANTS; number++) {
       const grant_id = `mg_${randomIds.secret(16)}`;
-      db.run(
+      tx.run(
         `insert into oauth_grants values
            (:grant_id, 'mc_bench', :namespace, :asker, 'agents:read', 'active', 0, 0, :until)`,
         { grant_id, namespace: digest(grant_id), asker: randomIds.next("mcp"), until },
@@ -71,7 +71,7 @@ function fill(db: ReturnType<typeof openDatabase>): string[] {
       for (let at = 0; at < TOKENS_EACH; at++) {
         const token = `mesh_at_${randomIds.secret(32)}`;
         tokens.push(token);
-        db.run(
+        tx.run(
           `insert into oauth_access_tokens values (:token_hash, :grant_id, :until)`,
           { token_hash: digest(token), grant_id, until },
         );

@@ -14,7 +14,7 @@ let next = 0;
 await Promise.all(Array.from({ length: 16 }, async () => {
   for (;;) {
     const id = ++next;
-    db.transact(() => void db.insert("insert into rows (id) values (:id)", { id }));
+    db.transact((tx) => void tx.insert("insert into rows (id) values (:id)", { id }));
     await db.durable();
     Deno.stdout.writeSync(encoder.encode(`${id}\n`));
   }

@@ -349,7 +349,7 @@ Deno.test("a file whose row cannot be stored is not kept either", async () => {
   const kept = await upload(w, "kept");
   const refuse =
     "create trigger refuse before insert on attachments begin select raise(fail, 'no'); end";
-  w.daemon.ground.db.transactNow(() => void w.daemon.ground.db.run(refuse));
+  w.daemon.ground.db.transactNow((tx) => void tx.run(refuse));
   assert.equal((await upload(w, "lost")).status, 500);
   assert.deepEqual(filesBeside(kept.path), [`${kept.id}.txt`]);
 });

@@ -48,7 +48,7 @@ Deno.test("each way in which a row can lie is named, with its delivery", async (
     await enter(w, "bob");
     const id = await ask(w, "ada", "bob");
     const { db } = w.daemon.ground;
-    db.transactNow(() => db.run(`update messages set ${sql}`));
+    db.transactNow((tx) => tx.run(`update messages set ${sql}`));
     const { unaccounted, total } = await audit(w);
     const [{ delivery_id, ...found } = { delivery_id: "" }, ...more] = unaccounted;
     assert.deepEqual([delivery_id, found.problem], [id.replace("ask", "qd"), problem], sql);
@@ -61,7 +61,7 @@ Deno.test("what was asked of the human and is not in the inbox is named", async 
   const id = await ask(w, "ada", "sam");
   assert.deepEqual((await audit(w)).unaccounted, []);
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("delete from inbox_items"));
+  db.transactNow((tx) => tx.run("delete from inbox_items"));
   assert.deepEqual((await audit(w)).unaccounted, [
     { delivery_id: id.replace("ask", "qd"), state: "accepted", problem: "not_in_the_inbox" },
   ]);
@@ -72,7 +72,7 @@ Deno.test("a thousand lies are told by their first hundred", async () => {
   await enter(w, "bob");
   for (let count = 0; count < 120; count++) await notify(w, "ada", "bob");
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("update messages set state = 'sent'"));
+  db.transactNow((tx) => tx.run("update messages set state = 'sent'"));
   assert.equal((await audit(w)).unaccounted.length, 100);
 });
 

@@ -150,7 +150,7 @@ Deno.test("`doctor` says how the daemon is, who is waited for and why", async ()
   await notify(w, "cli", "api");
   await notify(w, "cli", "web");
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("update messages set reason = 'no_transport' where seq < 3"));
+  db.transactNow((tx) => tx.run("update messages set reason = 'no_transport' where seq < 3"));
   await w.beat(31);
   const { code, out } = await mesh("doctor");
   assert.equal(code, 0);
@@ -173,8 +173,8 @@ Deno.test("`doctor --audit` counts by state, and is 1 when a message is not acco
   assert.equal(good.code, 0);
   assert.match(good.out, /\nqueued +2\ntotal +2\n0 unaccounted\n$/);
   const { db } = w.daemon.ground;
-  db.transactNow(() =>
-    db.run("update messages set ask_state = 'closed', closed_at = 1 where seq = 2")
+  db.transactNow((tx) =>
+    tx.run("update messages set ask_state = 'closed', closed_at = 1 where seq = 2")
   );
   const bad = await mesh("doctor", "--audit");
   assert.equal(bad.code, 1);

@@ -145,7 +145,7 @@ attack("a row from before is asked nothing, and its messages wait", async (attac
   const { peer_id } = await enter(w, "ada", { backend: "generic", ...place });
   const { db } = w.daemon.ground;
   const sql = "update peers set tmux_socket = :socket where peer_id = :peer_id";
-  db.transact(() => db.run(sql, { socket: hostile.socket, peer_id }));
+  db.transact((tx) => tx.run(sql, { socket: hostile.socket, peer_id }));
   await lookAround(attack);
   assert.equal((await get(w, `/peers/${peer_id}`)).status, "online");
   const { checks } = await get(w, `/peers/${peer_id}/doctor`);

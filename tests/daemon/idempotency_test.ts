@@ -246,11 +246,11 @@ Deno.test("with the disk full neither message nor key is kept; with room again t
   await enter(w, "bob");
   const body = { ...QUESTION, text: "x".repeat(200_000) };
   const { db } = w.daemon.ground;
-  db.run("pragma max_page_count = 60");
+  db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const failed = await send(w, "/ask", body, "k");
   assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
   assert.deepEqual([kept(w), (await get(w, "/asks")).asks.length], [0, 0]);
-  db.run("pragma max_page_count = 1000000");
+  db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
   const done = await send(w, "/ask", body, "k");
   assert.deepEqual([done.status, done.replayed], [200, null]);
   assert.equal((await send(w, "/ask", body, "k")).correlation_id, done.correlation_id);

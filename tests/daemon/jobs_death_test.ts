@@ -194,8 +194,8 @@ Deno.test("a proof that the disk has is believed after a restart", async () => {
   const { deliveries: [{ delivery_id }] } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   const { db } = w.daemon.ground;
   // As a crash between the two would leave it: seen by the ledger, and not yet by the job.
-  db.transactNow(() => {
-    db.run("update messages set state = 'seen' where seq = seq_of(:id)", {
+  db.transactNow((tx) => {
+    tx.run("update messages set state = 'seen' where seq = seq_of(:id)", {
       id: delivery_id.slice(6),
     });
   });

@@ -67,18 +67,20 @@ Deno.test("of many only the newest are kept, and one beat takes no more than it 
   const { w, folder } = house;
   const { pane_id } = await post(w, "/spawn", { backend: "generic", path: folder });
   const { db } = w.daemon.ground;
-  db.run("update spawns set settled_at = created_at");
+  db.transact((tx) => tx.run("update spawns set settled_at = created_at"));
   const columns = db.all(
     z.object({ name: z.string() }),
     "select name from pragma_table_info('spawns')",
   )
     .map(({ name }) => name).filter((name) => name !== "seq" && name !== "spawn_id").join(", ");
-  db.run(
-    `with recursive copy (number) as
+  db.transact((tx) =>
+    tx.run(
+      `with recursive copy (number) as
        (select 1 union all select number + 1 from copy where number < 199)
      insert into spawns (spawn_id, ${columns}) select 'spawn-' || number, ${columns} from copy
      join spawns where pane_id = :pane_id`,
-    { pane_id },
+      { pane_id },
+    )
   );
   assert.equal(counts(w).spawns, 200);
   const limits = { history_ms: 30 * DAY_SECONDS * 1000, entries_max: 20 };

@@ -89,12 +89,12 @@ Deno.test("what is refused does not count, nor what is rolled back or a dry run"
   await join(w, "bob", { peer_id: w.daemon.directory.find("bob").peer_id });
   await w.clock.settle();
   const { db } = w.daemon.ground;
-  db.run("pragma max_page_count = 60");
+  db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const long = { text: "x".repeat(200_000) };
   for (let n = 0; n < 5; n++) {
     assert.equal((await tell(w, "ada", "bob", "/notify", long)).error, "storage_failed");
   }
-  db.run("pragma max_page_count = 1000000");
+  db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
   assert.equal((await tell(w)).status, 200);
   const refused = await tell(w);
   assert.deepEqual([refused.error, refused.again], ["rate_limited", "60"]);

@@ -70,10 +70,10 @@ Deno.test("with the disk full neither asks nor key are kept", async () => {
   await using w = world();
   const bob = await three(w);
   const { db } = w.daemon.ground;
-  db.run("pragma max_page_count = 60");
+  db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const failed = await send(w, "k", { ...QUESTION, text: "x".repeat(200_000) });
   assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
-  db.run("pragma max_page_count = 1000000");
+  db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
   assert.deepEqual([(await get(w, "/asks")).asks.length, bob.of("ask").length], [0, 0]);
   assert.equal((await send(w, "k")).replayed, null);
 });

@@ -37,10 +37,10 @@ const rowsOf = (db: Database) => db.all(Row, "select * from messages order by se
 Deno.test("a table made anew holds every row, the ids that askers chose, and the last number", async () => {
   await using old = file();
   using before = old.open(AT);
-  before.transactNow(() => {
-    for (const seq of [3, 4, 9]) before.run(ASK, { seq });
-    before.run("insert into chosen_ids (correlation_id, seq) values ('mine', 4)");
-    before.run("delete from messages where seq = 9"); // Retention came by.
+  before.transactNow((tx) => {
+    for (const seq of [3, 4, 9]) tx.run(ASK, { seq });
+    tx.run("insert into chosen_ids (correlation_id, seq) values ('mine', 4)");
+    tx.run("delete from messages where seq = 9"); // Retention came by.
   });
   const rows = rowsOf(before);
   before[Symbol.dispose]();
@@ -49,7 +49,7 @@ Deno.test("a table made anew holds every row, the ids that askers chose, and the
   assert.equal(ledger.lastSeq(after), 9);
   const chosen = () => after.all(Chosen, "select correlation_id, seq from chosen_ids");
   assert.deepEqual(chosen(), [{ correlation_id: "mine", seq: 4 }]);
-  after.transactNow(() => ledger.forget(after, [4]));
+  after.transactNow((tx) => ledger.forget(tx, [4]));
   assert.deepEqual(chosen(), []);
 });
 
@@ -63,9 +63,9 @@ Deno.test("an empty table made anew has given no number", async () => {
 Deno.test("the table takes no kind, voice or state that there is not", () => {
   using db = new Database(":memory:", migrations, log);
   const insert = (column: string) =>
-    db.transactNow(() => {
-      db.run(ASK, { seq: 1 });
-      db.run(`update messages set ${column} = 'else' where seq = 1`);
+    db.transactNow((tx) => {
+      tx.run(ASK, { seq: 1 });
+      tx.run(`update messages set ${column} = 'else' where seq = 1`);
     });
   for (const column of ["kind", "voice", "state", "ask_state", "reply_delivery", "reply_voice"]) {
     assert.throws(() => insert(column), /CHECK/, column);

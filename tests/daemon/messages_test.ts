@@ -351,8 +351,8 @@ Deno.test("a beat that finds nothing new writes nothing", async () => {
 /** Fills the ledger and its words with notes of one kind, as years of use would. */
 function fill(w: World, count: number): void {
   const { db } = w.daemon.ground;
-  db.transactNow(() => {
-    db.run(
+  db.transactNow((tx) => {
+    tx.run(
       `insert into messages (seq, ident, kind, from_peer_name, to_peer_id, to_peer_name, text,
          attachments, voice, traceparent, state, created_at, accepted_at)
        with recursive number (n) as (select 1 union all select n + 1 from number where n < :count)
@@ -361,7 +361,7 @@ function fill(w: World, count: number): void {
        from number, (select * from messages order by seq desc limit 1) as last`,
       { count },
     );
-    db.run(`insert or replace into message_words (rowid, text) select seq, text from messages`);
+    tx.run(`insert or replace into message_words (rowid, text) select seq, text from messages`);
   });
 }
 

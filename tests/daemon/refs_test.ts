@@ -209,10 +209,10 @@ Deno.test("what was rendered before there was a table of refs is found by them",
   const log = jsonLog(new FakeClock(), "error", () => {});
   try {
     using before = new Database(path, migrations.slice(0, 1), log);
-    before.transactNow(() => {
-      before.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
+    before.transactNow((tx) => {
+      tx.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
         values ('inb-a', 'notify', 'ada', 'Old', '[]', 1)`);
-      before.run(`insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
+      tx.run(`insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
         at) values ('inb-a', 'phone', 'pushed', '010', '["010", "011"]', 1, 1)`);
     });
     before[Symbol.dispose]();

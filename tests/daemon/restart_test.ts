@@ -97,7 +97,7 @@ Deno.test("what was under way stays sent where a repeat could be read twice", as
   await enter(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("update messages set state = 'attempting', rung = 'pane'"));
+  db.transactNow((tx) => tx.run("update messages set state = 'attempting', rung = 'pane'"));
   w = await restarted(w, at.start);
   await using _ = w;
   const held = w.daemon.delivery.held(delivery_id);

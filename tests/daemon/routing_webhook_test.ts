@@ -343,9 +343,9 @@ Deno.test("an endpoint is told only what is on the disk", async () => {
   await using house = endpointWorld(pick({ peer: "bob" }));
   const { daemon } = house.w;
   const { db } = daemon.ground;
-  db.transact(() => {
-    db.run("pragma defer_foreign_keys = on");
-    db.run(`insert into pushes (item_id, surface, status, surface_refs, verified, at)
+  db.transact((tx) => {
+    tx.run("pragma defer_foreign_keys = on");
+    tx.run(`insert into pushes (item_id, surface, status, surface_refs, verified, at)
       values ('none', 'cli', 'pending', '[]', 0, 0)`);
   });
   const body = { from_peer: "ada", text: "Who can?", reply_delivery: "push" as const };

@@ -345,15 +345,17 @@ Deno.test("a fault of ours keeps no other from firing, and is tried again", asyn
   const { db } = w.daemon.ground;
   const bad = await schedule(w, { text: "Bad", fire_at: "1m" });
   await schedule(w, { text: "Good", fire_at: "1m" });
-  db.run(
-    `create trigger broken before insert on messages when new.text = 'Bad'
+  db.transact((tx) =>
+    tx.run(
+      `create trigger broken before insert on messages when new.text = 'Bad'
      begin select raise(abort, 'broken'); end`,
+    )
   );
   await w.beat(MINUTE);
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good"]);
   assert.match(w.logged.splice(0).join(), /A scheduled message failed/);
   assert.equal((await look(w, bad.schedule_id)).state, "active");
-  db.run("drop trigger broken");
+  db.transact((tx) => tx.run("drop trigger broken"));
   await w.beat(MINUTE);
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good", "Bad"]);
 });

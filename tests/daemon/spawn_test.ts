@@ -297,10 +297,13 @@ Deno.test("one key spawns once, and a refusal may be tried again", async () => {
 Deno.test("a spawn that cannot be written down is not left running", async () => {
   await using house = await spawningWorld();
   const { w, folder, terminals } = house;
-  w.daemon.ground.db.run = () => {
+  const { db } = w.daemon.ground;
+  const { transact } = db;
+  db.transact = () => {
     throw new Problem("storage_failed", {});
   };
   const failed = await post(w, "/spawn", { path: folder, backend: "codex" });
+  db.transact = transact;
   assert.equal(failed.error, "storage_failed");
   assert.equal(terminals.launches.length, 1);
   assert.equal(terminals.panes.size, 0);

@@ -122,7 +122,7 @@ Deno.test("a drain of a peer that takes none is empty, and counts what it droppe
   const { peer_id } = await enter(w, "bob");
   await notify(w, "ada", "bob");
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("update peers set addressable = 0")); // As a crash might leave it.
+  db.transactNow((tx) => tx.run("update peers set addressable = 0")); // As a crash might leave it.
   const drained = await get(w, "/deliveries/pending?peer_id=bob");
   assert.deepEqual(drained, {
     status: 200,
@@ -141,7 +141,7 @@ Deno.test("a connection of a peer that takes none drops what waited [3.peer.inbo
   const { peer_id } = await enter(w, "bob");
   await notify(w, "ada", "bob");
   const { db } = w.daemon.ground;
-  db.transactNow(() => db.run("update peers set addressable = 0")); // As a crash might leave it.
+  db.transactNow((tx) => tx.run("update peers set addressable = 0")); // As a crash might leave it.
   const bob = await join(w, "bob", { peer_id });
   assert.deepEqual(bob.of("notify"), []);
   assert.deepEqual(said(w, "deliveries_dropped"), [

@@ -14,7 +14,7 @@ function open() {
   const before = db.commits;
   const told: string[] = [];
   const write = (word: string) => () => {
-    db.run("insert into words (word) values (:word)", { word });
+    db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
     db.afterCommit(() => void told.push(word));
   };
   return {

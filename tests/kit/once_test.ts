@@ -117,7 +117,9 @@ Deno.test("a refusal keeps nothing, before the transaction or in it: the key may
   using h = house((db) => [
     route(say, ({ body, commit }) =>
       commit(() => {
-        db.run("insert into meta values (:key, 'half done')", { key: body.word ?? "" });
+        db.transact((tx) =>
+          tx.run("insert into meta values (:key, 'half done')", { key: body.word ?? "" })
+        );
         if (full) throw new Problem("queue_full", { peer_id: "peer-1", waiting: 1 });
         return s.work();
       }), replay),
@@ -138,11 +140,13 @@ Deno.test("when the commit fails, the key is lost with the work, and a retry doe
   using h = house((db) => [
     route(say, ({ commit }) =>
       commit(() => {
-        db.run("pragma defer_foreign_keys = on");
+        db.transact((tx) => tx.run("pragma defer_foreign_keys = on"));
         if (orphan) {
-          db.run(
-            `insert into pushes (item_id, surface, status, surface_refs, verified, at)
+          db.transact((tx) =>
+            tx.run(
+              `insert into pushes (item_id, surface, status, surface_refs, verified, at)
              values ('inb-none', 's', 'pending', '[]', 0, 0)`,
+            )
           );
         }
         return s.work();

@@ -44,20 +44,20 @@ Deno.test("a verb that rolls back is undone alone, latest first, and at once", (
 Deno.test("a commit that fails undoes every verb of the turn", async () => {
   using t = open();
   t.count("first");
-  t.count("second", () => void t.db.run("insert into t values (1, 404)"));
+  t.count("second", () => void t.db.transact((tx) => tx.run("insert into t values (1, 404)")));
   await assert.rejects(t.db.durable() ?? Promise.resolve(), { code: "storage_failed" });
   assert.deepEqual(t.undone, ["second", "first"]);
 });
 
 Deno.test("a disk that is full in one verb undoes those before it as well, each once", () => {
   using t = open();
-  t.db.run("pragma max_page_count = 4");
+  t.db.transact((tx) => tx.run("pragma max_page_count = 4"));
   t.count("first");
   const text = "x".repeat(100_000);
   assert.throws(() =>
     t.count("second", () => {
-      t.db.run("create table wide (a text)");
-      t.db.run("insert into wide values (:text)", { text });
+      t.db.transact((tx) => tx.run("create table wide (a text)"));
+      t.db.transact((tx) => tx.run("insert into wide values (:text)", { text }));
     }), { code: "storage_failed" });
   assert.deepEqual(t.undone, ["second", "first"]);
 });

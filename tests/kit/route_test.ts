@@ -198,8 +198,8 @@ function stored(reads: () => void = () => {}) {
   const written = Promise.withResolvers<void>();
   const house = open([
     route(write, () =>
-      db.transact(() => {
-        db.run("insert into t values (1, 404)");
+      db.transact((tx) => {
+        tx.run("insert into t values (1, 404)");
         db.afterCommit(() => void told++);
         written.resolve();
         return OK;

@@ -22,7 +22,8 @@ function open(path = ":memory:") {
   const logged: string[] = [];
   const log = jsonLog(new FakeClock(), "debug", (line) => logged.push(JSON.parse(line).what));
   const db = new Database(path, TABLES, log);
-  const add = (word: string) => db.run("insert into words (word) values (:word)", { word });
+  const add = (word: string) =>
+    db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
   const words = () => db.all(Word, "select word from words").map(({ word }) => word);
   const told: string[] = [];
   /** A verb that writes a word, and tells of it once it is durable. */
@@ -33,7 +34,7 @@ function open(path = ":memory:") {
       after();
     });
   /** A row whose parent does not exist: SQLite finds out at the commit. */
-  const orphan = () => db.transact(() => void db.run("insert into words values ('orphan', 404)"));
+  const orphan = () => db.transact((tx) => void tx.run("insert into words values ('orphan', 404)"));
   return {
     db,
     add,
@@ -67,7 +68,7 @@ Deno.test("disk full in the second of three verbs: the first is lost and told so
   using t = open();
   t.say("before");
   t.db.flush();
-  t.db.run("pragma max_page_count = 8");
+  t.db.transact((tx) => tx.run("pragma max_page_count = 8"));
   t.say("first");
   const first = t.db.durable();
   assert.throws(() => t.say("second".repeat(20_000)), STORAGE_FAILED);
@@ -103,7 +104,8 @@ Deno.test("a commit that fails is thrown by flush and by transactNow, with its c
     assert.match(String(fault.cause), /FOREIGN KEY/);
     return true;
   });
-  const orphan = () => void t.db.run("insert into words values ('orphan', 404)");
+  const orphan = () =>
+    void t.db.transact((tx) => tx.run("insert into words values ('orphan', 404)"));
   assert.throws(() => t.db.transactNow(orphan), STORAGE_FAILED);
   assert.deepEqual([t.words(), t.db.durable()], [[], undefined]);
 });
@@ -123,9 +125,9 @@ Deno.test("a verb that throws rolls back alone, and its effects are cut off with
 
 Deno.test("a statement that SQLite refuses is undone like any verb, and is no failure of storage", async () => {
   using t = open();
-  t.db.transact(() => void t.db.run("insert into parents values (1)"));
+  t.db.transact((tx) => void tx.run("insert into parents values (1)"));
   assert.throws(() => {
-    t.say("twice", () => void t.db.run("insert into parents values (1)"));
+    t.say("twice", () => void t.db.transact((tx) => tx.run("insert into parents values (1)")));
   }, /UNIQUE/);
   await t.db.durable();
   assert.deepEqual([t.words(), t.told, t.logged], [[], [], []]);
@@ -239,6 +241,12 @@ Deno.test("a migration that fails leaves the version before it, and the next sta
   using t = open(file.path);
   assert.deepEqual(t.words(), []);
   assert.equal(t.db.commits, 1, "only the second migration was left to do");
+});
+
+Deno.test("a transaction that is kept beyond its end writes nothing", () => {
+  using t = open();
+  const kept = t.db.transact((tx) => tx);
+  assert.throws(() => kept.run("delete from words"), /outside of a transaction/);
 });
 
 Deno.test("an effect outside of a verb is a mistake of ours", () => {

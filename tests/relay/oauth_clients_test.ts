@@ -286,13 +286,15 @@ Deno.test("the oldest unused client goes when 4,096 are there, a used one never 
   const oldest = await App.register(w);
   const second = await App.register(w);
   const insert = (at: number) =>
-    w.db.run(
-      `insert into oauth_clients values (:id, null, '["${CALLBACK}"]', 'unused', :at, :until)`,
-      {
-        id: `mc_${String(at).padStart(22, "x")}`,
-        at: w.clock.now(),
-        until: w.clock.now() + DAY_MS,
-      },
+    w.db.transact((tx) =>
+      tx.run(
+        `insert into oauth_clients values (:id, null, '["${CALLBACK}"]', 'unused', :at, :until)`,
+        {
+          id: `mc_${String(at).padStart(22, "x")}`,
+          at: w.clock.now(),
+          until: w.clock.now() + DAY_MS,
+        },
+      )
     );
   w.db.transactNow(() => {
     for (let at = 2; at < 4096; at++) insert(at);

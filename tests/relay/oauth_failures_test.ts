@@ -34,14 +34,16 @@ function picture(db: Database): string {
 function failing(db: Database, on: string, table: string, how: "statement" | "commit"): Disposable {
   const raise = "select raise(abort, 'the disk is gone')";
   const orphan = "insert into orphans values (1)";
-  db.run(`create table if not exists parents (id integer primary key)`);
-  db.run(
-    `create table if not exists orphans
+  db.transact((tx) => tx.run(`create table if not exists parents (id integer primary key)`));
+  db.transact((tx) =>
+    tx.run(
+      `create table if not exists orphans
        (id integer references parents deferrable initially deferred)`,
+    )
   );
   const work = how === "statement" ? raise : orphan;
-  db.run(`create trigger failing before ${on} on ${table} begin ${work}; end`);
-  return { [Symbol.dispose]: () => void db.run("drop trigger failing") };
+  db.transact((tx) => tx.run(`create trigger failing before ${on} on ${table} begin ${work}; end`));
+  return { [Symbol.dispose]: () => void db.transact((tx) => tx.run("drop trigger failing")) };
 }
 
 interface Scene {
@@ -168,13 +170,13 @@ Deno.test("a database that cannot be read lets nobody in and says no client is u
   const { check } = tokensIn(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
   for (const table of TABLES.filter((table) => table !== "oauth_issuer")) {
-    w.db.run(`alter table ${table} rename to gone`);
+    w.db.transact((tx) => tx.run(`alter table ${table} rename to gone`));
     const reads = ["oauth_grants", "oauth_access_tokens"].includes(table);
     if (reads) assert.throws(() => check(access_token), { code: "storage_failed" });
-    w.db.run(`alter table gone rename to ${table}`);
+    w.db.transact((tx) => tx.run(`alter table gone rename to ${table}`));
   }
   assert.ok(check(access_token));
-  w.db.run("alter table oauth_clients rename to gone");
+  w.db.transact((tx) => tx.run("alter table oauth_clients rename to gone"));
   for (const response of [await app.refresh(refresh_token), await app.redeem(code)]) {
     assert.deepEqual(await errorOf(response), [503, "temporarily_unavailable"]);
   }
@@ -189,14 +191,16 @@ Deno.test("a token check writes nothing: triggers that refuse every write let it
   const { access_token } = await app.connect();
   for (const table of TABLES) {
     for (const on of ["insert", "update", "delete"]) {
-      w.db.run(
-        `create trigger no_${on}_${table} before ${on} on ${table}
+      w.db.transact((tx) =>
+        tx.run(
+          `create trigger no_${on}_${table} before ${on} on ${table}
          begin select raise(abort, 'read only'); end`,
+        )
       );
     }
   }
   assert.equal((await app.refresh("x")).status, 400, "a sweep of nothing is no write");
-  w.db.run("pragma query_only = on");
+  w.db.transact((tx) => tx.run("pragma query_only = on"));
   const { commits } = w.db;
   for (const token of [access_token, "mesh_at_unknown", ""]) {
     const found = rows.bearer(w.db, digestOf(token), w.clock.now());

@@ -42,7 +42,7 @@ export class Many {
     const created_at = clock.now();
     const { timeout_seconds } = body;
     const due_at = timeout_seconds === undefined ? null : created_at + timeout_seconds * 1000;
-    db.transact(() => rows.insert(db, { parent_id, children, created_at, due_at }));
+    db.transact((tx) => rows.insert(tx, { parent_id, children, created_at, due_at }));
     return { parent_id, children };
   }
 
@@ -61,16 +61,16 @@ export class Many {
   beat(now: number): void {
     const { db } = this.#ground;
     for (const { parent_id } of rows.old(db, now - this.#kept_ms, FORGET_ROWS_MAX)) {
-      db.transact(() => rows.forget(db, parent_id));
+      db.transact((tx) => rows.forget(tx, parent_id));
     }
     const due = rows.due(db, now, DUE_ROWS_MAX);
     if (due.length === 0) return;
-    db.transact(() => {
+    db.transact((tx) => {
       for (const { parent_id, children } of due) {
         for (const child of children) {
           if ("correlation_id" in child) this.#asks.evict(child.correlation_id);
         }
-        rows.done(db, parent_id);
+        rows.done(tx, parent_id);
       }
     });
   }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Asked } from "./contract.ts";
 
 const Parent = z.object({
@@ -17,25 +17,25 @@ export type Parent = z.output<typeof Parent>;
 const Row = rowOf(Parent);
 const PARENT = "select parent_id, children, created_at, due_at from ask_parents";
 
-export function insert(db: Database, parent: Parent): void {
-  db.run(
+export function insert(tx: Tx, parent: Parent): void {
+  tx.run(
     `insert into ask_parents (parent_id, children, created_at, due_at)
      values (:parent_id, :children, :created_at, :due_at)`,
     z.encode(Row, parent),
   );
 }
 
-export function get(db: Database, parent_id: string): Parent | undefined {
+export function get(db: Reader, parent_id: string): Parent | undefined {
   return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
 }
 
 /** Whose time is up. */
-export function due(db: Database, now: number, limit: number): Parent[] {
+export function due(db: Reader, now: number, limit: number): Parent[] {
   return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
 }
 
 /** The oldest that came before `before`, unless an ask of theirs is open yet. */
-export function old(db: Database, before: number, limit: number): Parent[] {
+export function old(db: Reader, before: number, limit: number): Parent[] {
   return db.all(
     Row,
     `${PARENT} where seq in (select seq from ask_parents order by seq limit :limit)
@@ -46,11 +46,11 @@ export function old(db: Database, before: number, limit: number): Parent[] {
   );
 }
 
-export function forget(db: Database, parent_id: string): void {
-  db.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
+export function forget(tx: Tx, parent_id: string): void {
+  tx.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
 }
 
 /** Its time was up, and is not up again. */
-export function done(db: Database, parent_id: string): void {
-  db.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
+export function done(tx: Tx, parent_id: string): void {
+  tx.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
 }

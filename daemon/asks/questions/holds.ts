@@ -29,7 +29,7 @@ export class Holds {
 
   /** Notes that an ask is held, in the verb that opens it: a crash cannot leave it open. */
   begin(correlation_id: string): void {
-    rows.hold(this.#ground.db, correlation_id);
+    this.#ground.db.transact((tx) => rows.hold(tx, correlation_id));
   }
 
   /** The end of an ask, at `until` at the latest. */
@@ -73,7 +73,7 @@ export class Holds {
     const permission = ask.question?.scope === TOOL_PERMISSION;
     const outcome: Outcome = permission ? "denied" : "timed_out";
     if (ask.state === "open") this.#needs.endings.settle(ask, reason, { responder: null, outcome });
-    rows.letGo(this.#ground.db, correlation_id);
+    this.#ground.db.transact((tx) => rows.letGo(tx, correlation_id));
   }
 
   #count(correlation_id: string, by: 1 | -1): void {

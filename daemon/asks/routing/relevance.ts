@@ -101,10 +101,10 @@ function snippetsOf(candidate: Candidate, known: Known): Snippet[] {
  */
 function indexOf(snippets: readonly Snippet[], log: Log): Database {
   const index = new Database(":memory:", [INDEX], log);
-  index.transactNow(() => {
+  index.transactNow((tx) => {
     for (const { peer, kind, words } of snippets) {
-      index.run(INSERT, { peer, kind, words });
-      index.run(INSERT, { peer: "", kind, words: words.replaceAll(/[\p{L}\p{N}]+/gu, "\uE000") });
+      tx.run(INSERT, { peer, kind, words });
+      tx.run(INSERT, { peer: "", kind, words: words.replaceAll(/[\p{L}\p{N}]+/gu, "\uE000") });
     }
   });
   return index;

@@ -66,11 +66,11 @@ export class Pages {
     const created_at = clock.now();
     const cookie = ids.secret(SECRET_BYTES);
     const before = cookieOf(request);
-    db.transact(() => {
-      if (before !== undefined) rows.remove(db, digestOf(before));
-      rows.trim(db, created_at, PAGES_MAX - 1);
+    db.transact((tx) => {
+      if (before !== undefined) rows.remove(tx, digestOf(before));
+      rows.trim(tx, created_at, PAGES_MAX - 1);
       const digest = digestOf(cookie);
-      rows.insert(db, {
+      rows.insert(tx, {
         digest,
         human: human ? 1 : 0,
         created_at,

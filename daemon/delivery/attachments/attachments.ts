@@ -158,11 +158,11 @@ export class Attachments {
     const { ttl_ms, total_bytes_max } = this.#needs.limits;
     const created_at = clock.now();
     const stored: rows.Stored = { ...written, created_at, expires_at: created_at + ttl_ms };
-    db.transact(() => {
+    db.transact((tx) => {
       const block = blockOf(total_bytes_max);
       const size = Math.max(written.size, block);
       if (rows.taken(db, block) + size > total_bytes_max) throw full(total_bytes_max);
-      rows.insert(db, stored);
+      rows.insert(tx, stored);
     });
     arrival.bytes = 0; // From here on it is counted by its row.
     await db.durable();
@@ -187,7 +187,7 @@ export class Attachments {
 
   #drop({ id, file }: rows.Stored): void {
     const { db } = this.#ground;
-    rows.remove(db, id);
+    db.transact((tx) => rows.remove(tx, id));
     db.afterCommit(() => this.#needs.files.remove(file));
   }
 }

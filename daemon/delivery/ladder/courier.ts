@@ -133,10 +133,10 @@ export class Courier {
   /** Proof may have been faster than the receipt: what is further on stays. */
   #record(attempted: Held, receipt: Receipt): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
+    db.transact((tx) => {
       const now = ledger.heldBySeq(db, attempted.seq);
       if (now?.state !== "attempting") {
-        if (receipt.state !== "refused") ledger.writtenOnce(db, attempted.seq, clock.now());
+        if (receipt.state !== "refused") ledger.writtenOnce(tx, attempted.seq, clock.now());
         return;
       }
       if (receipt.state === "refused") this.#putBack(now, receipt.reason);
@@ -162,6 +162,6 @@ export class Courier {
   #say({ to_peer_id, reason: known }: Waiting, reason: string): void {
     const { db } = this.#ground;
     if (known === reason && lastReason(db, to_peer_id) === reason) return;
-    db.transact(() => ledger.blocked(db, to_peer_id, reason));
+    db.transact((tx) => ledger.blocked(tx, to_peer_id, reason));
   }
 }

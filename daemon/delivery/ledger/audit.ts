@@ -1,7 +1,7 @@
 /** What an operator counts: deliveries by peer and state, and whether each is accounted for. */
 
 import * as z from "zod";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader } from "kit/sqlite.ts";
 import type { Held, Unaccounted } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { DELIVERY_ID, HELD, HeldRow } from "./rows.ts";
@@ -13,7 +13,7 @@ const STUCK_MS = 120_000;
 
 /** Newest first. What is queued is read off its index: it may be little, and long ago. */
 export function deliveries(
-  db: Database,
+  db: Reader,
   filter: { peer_id: string | null; state: string | null; limit: number },
 ): Held[] {
   const [state, order] = filter.state === "queued"
@@ -30,14 +30,14 @@ export function deliveries(
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
 /** The conservation count: how many messages are in each state. */
-export function counts(db: Database): { state: string; count: number }[] {
+export function counts(db: Reader): { state: string; count: number }[] {
   return db.all(StateCount, "select state, count(*) as count from messages group by state");
 }
 
 const Count = z.object({ count: z.number() });
 
 /** How many went out before `before`, are not sent again, and were never proved. */
-export function unprovedCount(db: Database, before: number): number {
+export function unprovedCount(db: Reader, before: number): number {
   const found = db.get(
     Count,
     `select count(*) as count from messages
@@ -73,7 +73,7 @@ const Audited = StateCount.extend({ odd: z.number() });
 const Odd = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
 /** Each message is in exactly one state, and that state is true: or it is named here, with why. */
-export function audit(db: Database, now: number, neighbours: Neighbours) {
+export function audit(db: Reader, now: number, neighbours: Neighbours) {
   const stuck_before = now - STUCK_MS;
   const states = db.all(
     Audited,
@@ -97,14 +97,14 @@ export function audit(db: Database, now: number, neighbours: Neighbours) {
 }
 
 /** What waits for one to whom nothing will ever be carried. */
-function forNobody(db: Database, { mayWait }: Neighbours): Unaccounted[] {
+function forNobody(db: Reader, { mayWait }: Neighbours): Unaccounted[] {
   const gone = ledger.peersWaiting(db).filter((peer_id) => !mayWait(peer_id));
   return gone.flatMap((peer_id) => ledger.queue(db, peer_id, NAMED_MAX))
     .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
 }
 
 /** What was asked of the human and is nowhere shown. */
-function notInInbox(db: Database, { human_id, inInbox }: Neighbours): Unaccounted[] {
+function notInInbox(db: Reader, { human_id, inInbox }: Neighbours): Unaccounted[] {
   const human = human_id();
   return (human ? ledger.openTo(db, human) : [])
     .filter(({ correlation_id }) => !inInbox(correlation_id))

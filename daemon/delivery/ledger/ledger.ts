@@ -1,7 +1,7 @@
 /** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
 import { toWire } from "../attachments/contract.ts";
 import type { Held, Opening } from "../contract.ts";
@@ -18,9 +18,9 @@ const INSERT = `insert into messages
    :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
    :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
 
-export function insert(db: Database, message: Held, opening?: Opening): void {
+export function insert(tx: Tx, message: Held, opening?: Opening): void {
   const { origin = null, parent_id = null, routing = null } = opening ?? {};
-  db.insert(INSERT, {
+  tx.insert(INSERT, {
     seq: message.seq,
     ident: identOf(message.delivery_id),
     kind: message.kind,
@@ -60,20 +60,20 @@ export function insert(db: Database, message: Held, opening?: Opening): void {
 const Last = z.object({ seq: z.number() });
 
 /** The highest number that was ever given, whatever has been forgotten since. */
-export function lastSeq(db: Database): number {
+export function lastSeq(db: Reader): number {
   return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
 }
 
-export function held(db: Database, delivery_id: string): Held | undefined {
+export function held(db: Reader, delivery_id: string): Held | undefined {
   return db.get(HeldRow, `${HELD} where ${BY_ID}`, byId(delivery_id));
 }
 
-export function heldBySeq(db: Database, seq: number): Held | undefined {
+export function heldBySeq(db: Reader, seq: number): Held | undefined {
   return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
 }
 
 /** What waits for a peer, oldest first. */
-export function queue(db: Database, to_peer_id: string, limit: number): Held[] {
+export function queue(db: Reader, to_peer_id: string, limit: number): Held[] {
   return db.all(
     HeldRow,
     `${HELD} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
@@ -84,7 +84,7 @@ export function queue(db: Database, to_peer_id: string, limit: number): Held[] {
 const Count = z.object({ count: z.number() });
 
 /** How many asks and notes wait for a peer; stops counting at `limit`. */
-export function waitingCount(db: Database, to_peer_id: string, limit: number): number {
+export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   const found = db.get(
     Count,
     `select count(*) as count from (
@@ -102,7 +102,7 @@ export function waitingCount(db: Database, to_peer_id: string, limit: number): n
 const PeerId = z.object({ to_peer_id: z.string() });
 
 /** Peers for whom something is queued: hops from peer to peer, not over each message. */
-export function peersWaiting(db: Database): string[] {
+export function peersWaiting(db: Reader): string[] {
   return db.all(
     PeerId,
     `with recursive peer (id) as (
@@ -117,7 +117,7 @@ export function peersWaiting(db: Database): string[] {
 // Steps of a delivery. Which of them may follow which is the machine's to say, not SQL's.
 
 export function attempt(
-  db: Database,
+  tx: Tx,
   { seq, rung, repeatable, at }: {
     seq: number;
     rung: string;
@@ -125,50 +125,50 @@ export function attempt(
     at: number;
   },
 ): void {
-  db.run(
+  tx.run(
     `update messages set state = 'attempting', rung = :rung, repeatable = :repeatable,
        attempts = attempts + 1, attempted_at = :at, reason = null where seq = :seq`,
     { seq, rung, repeatable: repeatable ? 1 : 0, at },
   );
 }
 
-export function written(db: Database, seq: number, at: number, reason: string | null): void {
-  db.run(
+export function written(tx: Tx, seq: number, at: number, reason: string | null): void {
+  tx.run(
     "update messages set state = 'sent', sent_at = :at, reason = :reason where seq = :seq",
     { seq, at, reason },
   );
 }
 
 /** A frame went out, the first time or again; a receipt that was faster stands. */
-export function writtenOnce(db: Database, seq: number, at: number): number {
-  return db.run(
+export function writtenOnce(tx: Tx, seq: number, at: number): number {
+  return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
      where seq = :seq and (sent_at is null or state = 'attempting')`,
     { seq, at },
   );
 }
 
-export function accepted(db: Database, seq: number, at: number): void {
-  db.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
+export function accepted(tx: Tx, seq: number, at: number): void {
+  tx.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
 }
 
-export function seen(db: Database, seq: number, at: number): void {
-  db.run(
+export function seen(tx: Tx, seq: number, at: number): void {
+  tx.run(
     "update messages set state = 'seen', seen_at = :at, named_at = :at where seq = :seq",
     { seq, at },
   );
 }
 
-export function requeue(db: Database, seq: number, reason: string | null): void {
-  db.run(
+export function requeue(tx: Tx, seq: number, reason: string | null): void {
+  tx.run(
     `update messages set state = 'queued', reason = :reason, settled_at = null where seq = :seq`,
     { seq, reason },
   );
 }
 
 /** Why all that is queued for a peer still waits. */
-export function blocked(db: Database, to_peer_id: string, reason: string): void {
-  db.run(
+export function blocked(tx: Tx, to_peer_id: string, reason: string): void {
+  tx.run(
     `update messages set reason = :reason
      where to_peer_id = :to_peer_id and state = 'queued' and reason is not :reason`,
     { to_peer_id, reason },
@@ -176,7 +176,7 @@ export function blocked(db: Database, to_peer_id: string, reason: string): void 
 }
 
 export function settle(
-  db: Database,
+  tx: Tx,
   { seq, state, reason, at }: {
     seq: number;
     state: "failed" | "expired" | "dropped";
@@ -184,7 +184,7 @@ export function settle(
     at: number;
   },
 ): void {
-  db.run(
+  tx.run(
     "update messages set state = :state, reason = :reason, settled_at = :at where seq = :seq",
     { seq, state, reason, at },
   );
@@ -193,7 +193,7 @@ export function settle(
 const Dropped = z.object({ seq: z.number() });
 
 /** Drops all that is queued for a peer; what went. */
-export function dropQueue(db: Database, to_peer_id: string, reason: string, at: number) {
+export function dropQueue(db: Reader, to_peer_id: string, reason: string, at: number) {
   return db.all(
     Dropped,
     `update messages set state = 'dropped', reason = :reason, settled_at = :at
@@ -208,7 +208,7 @@ export function dropQueue(db: Database, to_peer_id: string, reason: string, at: 
  * has no proof to give, and no hook that could name its messages.
  */
 export function unproved(
-  db: Database,
+  db: Reader,
   of: { to_peer_id: string; before: number; limit: number },
 ): Held[] {
   return db.all(
@@ -220,12 +220,12 @@ export function unproved(
   );
 }
 
-export function named(db: Database, seq: number, at: number): void {
-  db.run("update messages set named_at = :at where seq = :seq", { seq, at });
+export function named(tx: Tx, seq: number, at: number): void {
+  tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
 }
 
 /** What is past its time and still waits. */
-export function overdue(db: Database, now: number, limit: number): Held[] {
+export function overdue(db: Reader, now: number, limit: number): Held[] {
   return db.all(
     HeldRow,
     `${HELD} where seq in (
@@ -237,12 +237,12 @@ export function overdue(db: Database, now: number, limit: number): Held[] {
 }
 
 /** What went out and was never receipted by its end: it stays sent, and is not sent again. */
-export function stopRepeating(db: Database, seq: number): void {
-  db.run("update messages set repeatable = 0 where seq = :seq", { seq });
+export function stopRepeating(tx: Tx, seq: number): void {
+  tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
 }
 
 /** What was being attempted, or sent and may be repeated, when the daemon ended. */
-export function unfinished(db: Database): Held[] {
+export function unfinished(db: Reader): Held[] {
   return db.all(
     HeldRow,
     `${HELD} where under_way = 1 order by seq`,
@@ -250,7 +250,7 @@ export function unfinished(db: Database): Held[] {
 }
 
 /** What of a peer was being attempted, or sent and may be repeated. */
-export function unfinishedOf(db: Database, to_peer_id: string): Held[] {
+export function unfinishedOf(db: Reader, to_peer_id: string): Held[] {
   return db.all(
     HeldRow,
     `${HELD} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
@@ -259,7 +259,7 @@ export function unfinishedOf(db: Database, to_peer_id: string): Held[] {
 }
 
 /** What was drained before `before` and never settled. */
-export function unsettled(db: Database, before: number, limit: number): Held[] {
+export function unsettled(db: Reader, before: number, limit: number): Held[] {
   return db.all(
     HeldRow,
     `${HELD} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
@@ -269,15 +269,15 @@ export function unsettled(db: Database, before: number, limit: number): Held[] {
 }
 
 /** Forgets messages, by their numbers: no number is given again. */
-export function forget(db: Database, seqs: readonly number[]): void {
-  db.run("delete from messages where seq in (select value from json_each(:seqs))", {
+export function forget(tx: Tx, seqs: readonly number[]): void {
+  tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
     seqs: JSON.stringify(seqs),
   });
 }
 
 // What an ask is beyond its delivery. The asks desk decides; these are its statements.
 
-export function ask(db: Database, correlation_id: string): Ask | undefined {
+export function ask(db: Reader, correlation_id: string): Ask | undefined {
   return db.get(
     AskRow,
     `${ASK} where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
@@ -285,7 +285,7 @@ export function ask(db: Database, correlation_id: string): Ask | undefined {
   );
 }
 
-export function openTo(db: Database, to_peer_id: string): Ask[] {
+export function openTo(db: Reader, to_peer_id: string): Ask[] {
   return db.all(
     AskRow,
     `${ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
@@ -294,7 +294,7 @@ export function openTo(db: Database, to_peer_id: string): Ask[] {
 }
 
 export function openFrom(
-  db: Database,
+  db: Reader,
   { peer_id, name }: { peer_id: string | null; name: string },
 ): Ask[] {
   return db.all(
@@ -309,7 +309,7 @@ export function openFrom(
 
 const Pending = z.object({ count: z.number(), oldest: z.number().nullable() });
 
-export function pendingOf(db: Database, to_peer_id: string) {
+export function pendingOf(db: Reader, to_peer_id: string) {
   const found = db.get(
     Pending,
     `select count(*) as count, min(created_at) as oldest from messages
@@ -322,7 +322,7 @@ export function pendingOf(db: Database, to_peer_id: string) {
 const Page = rowOf(Ask.extend({ seq: z.number() }));
 
 export function asks(
-  db: Database,
+  db: Reader,
   page: {
     readonly state: string | null;
     readonly peer_id: string | null;
@@ -340,8 +340,8 @@ export function asks(
   );
 }
 
-export function closeAsk(db: Database, closed: Ask, at: number): void {
-  db.run(
+export function closeAsk(tx: Tx, closed: Ask, at: number): void {
+  tx.run(
     `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
        reply = :reply, reply_voice = :reply_voice, reply_attachments = :reply_attachments,
        answer = :answer, responder = :responder, closed_at = :at
@@ -360,13 +360,13 @@ export function closeAsk(db: Database, closed: Ask, at: number): void {
   );
 }
 
-export function pull(db: Database, correlation_id: string): void {
-  db.run(`update messages set reply_delivery = 'pull' where ${BY_ID}`, byId(correlation_id));
+export function pull(tx: Tx, correlation_id: string): void {
+  tx.run(`update messages set reply_delivery = 'pull' where ${BY_ID}`, byId(correlation_id));
 }
 
 /** Open asks, not to the human, that were opened before `before`. */
 export function stale(
-  db: Database,
+  db: Reader,
   of: { before: number; human_id: string | null; limit: number },
 ): Ask[] {
   return db.all(

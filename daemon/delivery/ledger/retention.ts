@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Ground } from "kit/ground.ts";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader } from "kit/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { forgetNotes } from "./stages.ts";
 
@@ -49,8 +49,8 @@ export class Retention {
 
   #forget(done: readonly Looked[]): void {
     const { db } = this.#ground;
-    ledger.forget(db, done.map(({ seq }) => seq));
-    forgetNotes(db, done.map(({ ident }) => ident));
+    db.transact((tx) => ledger.forget(tx, done.map(({ seq }) => seq)));
+    db.transact((tx) => forgetNotes(tx, done.map(({ ident }) => ident)));
     for (const { seq } of done) this.#forgotten(seq);
   }
 }
@@ -65,7 +65,7 @@ type Looked = z.output<typeof Looked>;
 
 /** The next messages by number, and whether each is done and old. */
 function look(
-  db: Database,
+  db: Reader,
   from: { after: number; before: number; below: number; limit: number },
 ): Looked[] {
   return db.all(

@@ -1,12 +1,12 @@
 /** SQL for the unusual stages of traces, which no column of a message holds. */
 
 import * as z from "zod";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader, Tx } from "kit/sqlite.ts";
 import { identOf } from "./rows.ts";
 
 /** Unusual stages have rows of their own; the usual ones are columns. */
 export function note(
-  db: Database,
+  tx: Tx,
   { delivery_id, stage, ts, detail }: {
     delivery_id: string;
     stage: string;
@@ -14,7 +14,7 @@ export function note(
     detail: string | null;
   },
 ): void {
-  db.run(
+  tx.run(
     `insert into stages (ident, stage, status, ts, detail)
      values (:ident, :stage, 'fail', :ts, :detail)`,
     { ident: identOf(delivery_id), stage, ts, detail },
@@ -28,15 +28,15 @@ const Note = z.object({
   detail: z.string().nullable(),
 });
 
-export function notes(db: Database, ident: string) {
+export function notes(db: Reader, ident: string) {
   return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
     ident,
   });
 }
 
 /** Forgets the stages of messages, by the digits that their ids share. */
-export function forgetNotes(db: Database, idents: readonly string[]): void {
-  db.run("delete from stages where ident in (select value from json_each(:idents))", {
+export function forgetNotes(tx: Tx, idents: readonly string[]): void {
+  tx.run("delete from stages where ident in (select value from json_each(:idents))", {
     idents: JSON.stringify(idents),
   });
 }

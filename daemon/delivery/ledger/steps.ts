@@ -48,14 +48,14 @@ export class Steps {
     const { db, clock } = this.#ground;
     const at = clock.now();
     return this.#step({ ...message, rung }, "attempted", ({ seq }) => {
-      ledger.attempt(db, { seq, rung, repeatable, at });
+      db.transact((tx) => ledger.attempt(tx, { seq, rung, repeatable, at }));
     });
   }
 
   /** A definite no: not a byte went out. */
   refused<M extends Stepped>(message: M, reason: string): M {
     return this.#step(message, "refused", ({ seq }) => {
-      ledger.requeue(this.#ground.db, seq, reason);
+      this.#ground.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
   }
 
@@ -63,14 +63,14 @@ export class Steps {
   written<M extends Stepped>(message: M, reason: string | null = null): M {
     const { db, clock } = this.#ground;
     return this.#step(message, "written", ({ seq }) => {
-      ledger.written(db, seq, clock.now(), reason);
+      db.transact((tx) => ledger.written(tx, seq, clock.now(), reason));
     });
   }
 
   /** Back to the queue, with the same id: only where the receiver drops repeats. */
   repeated<M extends Stepped>(message: M, reason: string | null): M {
     return this.#step(message, "repeated", ({ seq }) => {
-      ledger.requeue(this.#ground.db, seq, reason);
+      this.#ground.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
   }
 
@@ -79,8 +79,10 @@ export class Steps {
     const { db, clock } = this.#ground;
     const { delivery_id, settled_at, reason } = message;
     return this.#step(message, "offered", ({ seq }) => {
-      note(db, { delivery_id, stage: "failed", ts: settled_at ?? clock.now(), detail: reason });
-      ledger.requeue(db, seq, null);
+      db.transact((tx) =>
+        note(tx, { delivery_id, stage: "failed", ts: settled_at ?? clock.now(), detail: reason })
+      );
+      db.transact((tx) => ledger.requeue(tx, seq, null));
     });
   }
 
@@ -88,7 +90,11 @@ export class Steps {
   accepted(message: Stepped): boolean {
     const { db, clock } = this.#ground;
     if (!deliveryMachine.takes(message.state, "accepted")) return false;
-    this.#step(message, "accepted", ({ seq }) => ledger.accepted(db, seq, clock.now()));
+    this.#step(
+      message,
+      "accepted",
+      ({ seq }) => db.transact((tx) => ledger.accepted(tx, seq, clock.now())),
+    );
     return true;
   }
 
@@ -96,7 +102,11 @@ export class Steps {
   seen(message: Stepped): boolean {
     const { db, clock } = this.#ground;
     if (!deliveryMachine.takes(message.state, "seen")) return false;
-    this.#step(message, "seen", ({ seq }) => ledger.seen(db, seq, clock.now()));
+    this.#step(
+      message,
+      "seen",
+      ({ seq }) => db.transact((tx) => ledger.seen(tx, seq, clock.now())),
+    );
     return true;
   }
 
@@ -115,8 +125,8 @@ export class Steps {
   /** An unusual stage of a trace that no column holds. */
   note(message: Pick<Held, "delivery_id">, stage: string, detail: string | null): void {
     const { db, clock } = this.#ground;
-    db.transact(() => {
-      note(db, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
+    db.transact((tx) => {
+      note(tx, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
     });
   }
 
@@ -128,7 +138,7 @@ export class Steps {
   ): M {
     const { db, clock } = this.#ground;
     return this.#step(message, on, ({ seq }) => {
-      ledger.settle(db, { seq, state, reason, at: clock.now() });
+      db.transact((tx) => ledger.settle(tx, { seq, state, reason, at: clock.now() }));
     });
   }
 

@@ -66,10 +66,12 @@ export class Feed {
     const { db, events } = this.#ground;
     const marks = rows.marks(db) ?? { seq: 0, event: events.last };
     const fresh = rows.after(db, marks.seq, STEP_ROWS);
-    for (const words of fresh) if (words.text || words.reply) rows.feed(db, words);
+    for (const words of fresh) {
+      if (words.text || words.reply) db.transact((tx) => rows.feed(tx, words));
+    }
     const seq = fresh.at(-1)?.seq ?? marks.seq;
     const { count, event } = this.#feedReplies({ seq, event: marks.event });
-    rows.mark(db, { seq, event });
+    db.transact((tx) => rows.mark(tx, { seq, event }));
     return fresh.length + count;
   }
 
@@ -81,7 +83,7 @@ export class Feed {
     for (const event of ends) {
       if (event.type !== "ack") continue;
       const words = rows.wordsOf(db, event.data.correlation_id);
-      if (words?.reply && words.seq <= marks.seq) rows.feed(db, words);
+      if (words?.reply && words.seq <= marks.seq) db.transact((tx) => rows.feed(tx, words));
     }
     const reached = ends.length === STEP_ROWS ? ends.at(-1)?.id : undefined;
     return { count: ends.length, event: reached ?? last };

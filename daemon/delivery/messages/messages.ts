@@ -46,7 +46,11 @@ export class Messages {
     this.#ground = ground;
     this.#needs = needs;
     this.#feed = new Feed(ground, needs.ending);
-    this.#retention = new Retention(ground, needs.retention, (seq) => rows.unfeed(ground.db, seq));
+    this.#retention = new Retention(
+      ground,
+      needs.retention,
+      (seq) => ground.db.transact((tx) => rows.unfeed(tx, seq)),
+    );
   }
 
   mustGet(id: string): Message {

@@ -1,7 +1,7 @@
 /** SQL of everything said: pages of the ledger, and the full text beside it. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { BY_ID, byId, DELIVERY_ID } from "../ledger/rows.ts";
 import { Message } from "./contract.ts";
 
@@ -15,11 +15,11 @@ const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id,
   created_at, closed_at, close_reason, outcome, reply, responder
   from messages`;
 
-export function message(db: Database, id: string): Row | undefined {
+export function message(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${BY_ID}`, byId(id));
 }
 
-export function bySeqs(db: Database, seqs: readonly number[]): Row[] {
+export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
   return db.all(
     Row,
     `${MESSAGE} where seq in (select value from json_each(:seqs)) order by seq desc`,
@@ -78,7 +78,7 @@ const Hit = z.object({ seq: z.number(), bytes: z.number() });
 export type Hit = z.output<typeof Hit>;
 
 /** What fits, of the numbers from `floor` up. */
-export function hits(db: Database, { filter, before, limit }: Part, floor: number): Hit[] {
+export function hits(db: Reader, { filter, before, limit }: Part, floor: number): Hit[] {
   return db.all(
     Hit,
     `select seq, ${BYTES} from messages
@@ -89,7 +89,7 @@ export function hits(db: Database, { filter, before, limit }: Part, floor: numbe
 
 /** The same, of the newest `looked_max` that a search finds. */
 export function found(
-  db: Database,
+  db: Reader,
   { filter, before, limit }: Part,
   { match, looked_max }: { match: string; looked_max: number },
 ): Hit[] {
@@ -108,7 +108,7 @@ const Looked = z.object({ seq: z.number() });
 
 /** The number of the last that such a search looks at; undefined when it comes to the end. */
 export function lastLooked(
-  db: Database,
+  db: Reader,
   { before, match, looked_max }: { before: number; match: string; looked_max: number },
 ): number | undefined {
   return db.get(
@@ -123,7 +123,7 @@ export function lastLooked(
 const Standing = z.object({ seq: z.number(), created_at: z.number() });
 
 /** The newest message below a number. */
-export function below(db: Database, before: number) {
+export function below(db: Reader, before: number) {
   return db.get(
     Standing,
     "select seq, created_at from messages where seq < :before order by seq desc limit 1",
@@ -135,12 +135,12 @@ const Marks = z.object({ seq: z.number(), event: z.number() });
 export type Marks = z.output<typeof Marks>;
 
 /** How far the full text has come: the last message, and the last event. */
-export function marks(db: Database): Marks | undefined {
+export function marks(db: Reader): Marks | undefined {
   return db.get(Marks, "select seq, event from word_marks");
 }
 
-export function mark(db: Database, { seq, event }: Marks): void {
-  db.run(
+export function mark(tx: Tx, { seq, event }: Marks): void {
+  tx.run(
     `insert into word_marks (one, seq, event) values (1, :seq, :event)
      on conflict (one) do update set seq = excluded.seq, event = excluded.event`,
     { seq, event },
@@ -150,7 +150,7 @@ export function mark(db: Database, { seq, event }: Marks): void {
 const Words = z.object({ seq: z.number(), text: z.string(), reply: z.string().nullable() });
 export type Words = z.output<typeof Words>;
 
-export function after(db: Database, seq: number, limit: number): Words[] {
+export function after(db: Reader, seq: number, limit: number): Words[] {
   return db.all(
     Words,
     "select seq, text, reply from messages where seq > :seq order by seq limit :limit",
@@ -158,7 +158,7 @@ export function after(db: Database, seq: number, limit: number): Words[] {
   );
 }
 
-export function wordsOf(db: Database, correlation_id: string): Words | undefined {
+export function wordsOf(db: Reader, correlation_id: string): Words | undefined {
   return db.get(
     Words,
     `select seq, text, reply from messages where ${BY_ID}`,
@@ -167,13 +167,13 @@ export function wordsOf(db: Database, correlation_id: string): Words | undefined
 }
 
 /** The words of a message, in place of those that were known of it. */
-export function feed(db: Database, { seq, text, reply }: Words): void {
-  db.run(
+export function feed(tx: Tx, { seq, text, reply }: Words): void {
+  tx.run(
     "insert or replace into message_words (rowid, text, reply) values (:seq, :text, :reply)",
     { seq, text, reply },
   );
 }
 
-export function unfeed(db: Database, seq: number): void {
-  db.run("delete from message_words where rowid = :seq", { seq });
+export function unfeed(tx: Tx, seq: number): void {
+  tx.run("delete from message_words where rowid = :seq", { seq });
 }

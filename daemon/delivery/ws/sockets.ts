@@ -200,9 +200,9 @@ export class Sockets {
     const written = this.#written;
     this.#written = [];
     const at = clock.now();
-    db.transactAtLeisure(() => {
+    db.transactAtLeisure((tx) => {
       for (const message of written) {
-        if (ledger.writtenOnce(db, message.seq, at) > 0) {
+        if (ledger.writtenOnce(tx, message.seq, at) > 0) {
           this.#steps.say({ ...message, state: "sent" });
         }
       }

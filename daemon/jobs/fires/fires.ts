@@ -80,7 +80,7 @@ export class Fires {
   /** After a start: a dispatch that was cut off begins anew, what went out is followed. */
   wakeUp(): void {
     const { db, clock } = this.#ground;
-    rows.wakeAll(db, clock.now());
+    db.transact((tx) => rows.wakeAll(tx, clock.now()));
     this.turns.wakeUp();
     for (const attempt of attempts.open(db)) {
       if (attempt.delivery_id !== null || attempt.spawn_id !== null) continue;
@@ -155,7 +155,7 @@ export class Fires {
       ...{ attempt_id: ids.next("attempt"), job_id: job.job_id, number, executor },
       ...{ state: "acquired", started_at: now, ...none, ...never },
     };
-    attempts.insert(db, attempt);
+    db.transact((tx) => attempts.insert(tx, attempt));
     const begun = this.#steps.step(job, "acquired", {
       ...{ phase: "acquired", state_reason: lasting(job), look_at: null },
       ...{ attempt_count: number, current_attempt_id: attempt.attempt_id },
@@ -176,7 +176,7 @@ export class Fires {
       proven_human: job.proven_human,
     });
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
-    attempts.update(db, sent);
+    db.transact((tx) => attempts.update(tx, sent));
     this.turns.watch(delivery_id);
     this.turns.follow(sent, state);
   }
@@ -200,13 +200,13 @@ export class Fires {
       if (still) this.#giveUp(still.job, fault.code, fault.toBody().detail);
       return;
     }
-    const entered = db.transact(() => {
+    const entered = db.transact((tx) => {
       const still = this.#still(attempt);
       if (!still) return false; // It was called off meanwhile, or its lease is over.
       const spawn_id = started.enter();
       const executor = started.resumed ? "resumed" as const : "spawned" as const;
       const now = { ...still.attempt, spawn_id, executor };
-      attempts.update(db, now);
+      attempts.update(tx, now);
       this.#lookAtSpawn(now);
       return true;
     });
@@ -247,8 +247,8 @@ export class Fires {
   #awaited(peer_id: string): void {
     const { db, clock } = this.#ground;
     if (!rows.isAwaited(db, peer_id)) return;
-    db.transact(() => {
-      rows.wake(db, peer_id, clock.now());
+    db.transact((tx) => {
+      rows.wake(tx, peer_id, clock.now());
       db.afterCommit(() => this.look());
     });
   }

@@ -52,9 +52,9 @@ export class Releases {
     const { db, clock } = this.#ground;
     const { attempt_id, job_id } = attempt;
     if (!await this.#end(attempt)) return; // The daemon goes down; the next one ends it.
-    db.transact(() => {
+    db.transact((tx) => {
       const now = attempts.get(db, attempt_id);
-      if (now) attempts.update(db, { ...now, release: "done" });
+      if (now) attempts.update(tx, { ...now, release: "done" });
       const job = rows.get(db, job_id);
       if (job?.state === "queued") this.#steps.change(job, { look_at: clock.now() });
     });

@@ -1,7 +1,7 @@
 /** SQL for the attempts of jobs. Each function is one statement; no decision is taken here. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Attempt } from "../contract.ts";
 
 /** What is stored of an attempt: the record, its job, and what is left to do with its executor. */
@@ -22,20 +22,20 @@ const UPDATE = `update job_attempts set ${
     .join(", ")
 } where attempt_id = :attempt_id`;
 
-export function insert(db: Database, attempt: StoredAttempt): void {
-  db.run(INSERT, z.encode(Row, attempt));
+export function insert(tx: Tx, attempt: StoredAttempt): void {
+  tx.run(INSERT, z.encode(Row, attempt));
 }
 
-export function update(db: Database, attempt: StoredAttempt): void {
-  db.run(UPDATE, z.encode(Row, attempt));
+export function update(tx: Tx, attempt: StoredAttempt): void {
+  tx.run(UPDATE, z.encode(Row, attempt));
 }
 
-export function get(db: Database, attempt_id: string): StoredAttempt | undefined {
+export function get(db: Reader, attempt_id: string): StoredAttempt | undefined {
   return db.get(Row, "select * from job_attempts where attempt_id = :attempt_id", { attempt_id });
 }
 
 /** Of a job, the newest first. */
-export function ofJob(db: Database, job_id: string, limit: number): StoredAttempt[] {
+export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[] {
   return db.all(
     Row,
     "select * from job_attempts where job_id = :job_id order by number desc limit :limit",
@@ -44,11 +44,11 @@ export function ofJob(db: Database, job_id: string, limit: number): StoredAttemp
 }
 
 /** All that are not over. */
-export function open(db: Database): StoredAttempt[] {
+export function open(db: Reader): StoredAttempt[] {
   return db.all(Row, "select * from job_attempts where ended_at is null order by seq");
 }
 
-export function openOf(db: Database, executor_peer_id: string): StoredAttempt[] {
+export function openOf(db: Reader, executor_peer_id: string): StoredAttempt[] {
   return db.all(
     Row,
     `select * from job_attempts
@@ -57,7 +57,7 @@ export function openOf(db: Database, executor_peer_id: string): StoredAttempt[] 
   );
 }
 
-export function byDelivery(db: Database, delivery_id: string): StoredAttempt | undefined {
+export function byDelivery(db: Reader, delivery_id: string): StoredAttempt | undefined {
   return db.get(
     Row,
     "select * from job_attempts where ended_at is null and delivery_id = :delivery_id",
@@ -65,7 +65,7 @@ export function byDelivery(db: Database, delivery_id: string): StoredAttempt | u
   );
 }
 
-export function bySpawn(db: Database, spawn_id: string): StoredAttempt | undefined {
+export function bySpawn(db: Reader, spawn_id: string): StoredAttempt | undefined {
   return db.get(
     Row,
     "select * from job_attempts where ended_at is null and spawn_id = :spawn_id",
@@ -74,14 +74,14 @@ export function bySpawn(db: Database, spawn_id: string): StoredAttempt | undefin
 }
 
 /** Executors of ours that are to be ended. */
-export function releasing(db: Database): StoredAttempt[] {
+export function releasing(db: Reader): StoredAttempt[] {
   return db.all(Row, "select * from job_attempts where release = 'due' order by seq");
 }
 
 const Count = z.object({ count: z.number() });
 
 /** Agents that were started for a fire, and run yet. */
-export function ownExecutors(db: Database): number {
+export function ownExecutors(db: Reader): number {
   const found = db.get(
     Count,
     `select (select count(*) from job_attempts
@@ -93,7 +93,7 @@ export function ownExecutors(db: Database): number {
 
 /** The last attempt of a job, or of an occurrence of its template, that had an executor. */
 export function lastWorked(
-  db: Database,
+  db: Reader,
   { job_id, source_id }: { job_id: string; source_id: string | null },
 ): StoredAttempt | undefined {
   return db.get(

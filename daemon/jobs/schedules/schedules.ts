@@ -79,7 +79,7 @@ export class Schedules {
   create(body: CreateSchedule, manner: Manner): Schedule {
     const { db, clock } = this.#ground;
     const now = clock.now();
-    return db.transact(() => {
+    return db.transact((tx) => {
       const { from_peer, to_peer, text, kind } = body;
       const from = this.#needs.directory.sender(from_peer, { circle: body.circle });
       // The human belongs to no circle, and finds a name in all of them.
@@ -100,7 +100,7 @@ export class Schedules {
         traceparent: manner.traceparent ?? null,
         ...{ created_at: now, settled_at: null },
       };
-      rows.insert(db, schedule);
+      rows.insert(tx, schedule);
       return schedule;
     });
   }
@@ -108,7 +108,7 @@ export class Schedules {
   /** Changes what is active. Words that the human did not prove are not the human's any more. */
   edit(schedule_id: string, patch: EditSchedule, manner: Manner): Schedule {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const before = this.#mustBeActive(schedule_id, "edited");
       const { to_peer = before.to_peer, text = before.text, kind = before.kind } = patch;
       if (patch.to_peer !== undefined) {
@@ -122,20 +122,20 @@ export class Schedules {
         state: scheduleMachine.step(before.state, "edited"),
         proven_human: before.proven_human && manner.proven_human,
       };
-      rows.update(db, schedule);
+      rows.update(tx, schedule);
       return schedule;
     });
   }
 
   cancel(schedule_id: string): Schedule {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const found = this.mustGet(schedule_id);
       if (found.state === "cancelled") return found;
       const before = this.#mustBeActive(schedule_id, "cancelled");
       const state = scheduleMachine.step(before.state, "cancelled");
       const schedule: Stored = { ...before, state, next_fire_at: null, settled_at: clock.now() };
-      rows.update(db, schedule);
+      rows.update(tx, schedule);
       return schedule;
     });
   }
@@ -163,7 +163,7 @@ export class Schedules {
     const { db } = this.#ground;
     for (const due of rows.due(db, now, FIRES_MAX)) this.#fire(due, now);
     const old = rows.settledBefore(db, now - this.#needs.history_ms, FORGET_ROWS_MAX);
-    if (old.length > 0) db.transact(() => old.forEach((id) => rows.forget(db, id)));
+    if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.forget(tx, id)));
   }
 
   /** The message and the record of its fire are one transaction: neither is without the other. */
@@ -178,7 +178,7 @@ export class Schedules {
       if (isProblem(fault, "storage_failed")) throw fault;
       if (fault instanceof Problem) return this.#fail(due, now, fault);
       log.error("A scheduled message failed", { fault, schedule_id: due.schedule_id });
-      db.transact(() => rows.update(db, { ...due, next_fire_at: now + RETRY_MS }));
+      db.transact((tx) => rows.update(tx, { ...due, next_fire_at: now + RETRY_MS }));
     }
   }
 
@@ -213,7 +213,9 @@ export class Schedules {
     const on = next_fire_at === null ? fired.last_outcome ?? "failed" : "recurred";
     const state = scheduleMachine.step(due.state, on);
     const settled_at = scheduleMachine.isFinal(state) ? now : null;
-    rows.update(db, { ...due, ...fired, state, next_fire_at, settled_at, last_fired_at: now });
+    db.transact((tx) =>
+      rows.update(tx, { ...due, ...fired, state, next_fire_at, settled_at, last_fired_at: now })
+    );
     const { schedule_id, kind, from_peer_id, from_peer_name: from, to_peer: to } = due;
     events.append("schedule_fired", {
       ...{ schedule_id, kind, state },

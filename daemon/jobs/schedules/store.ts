@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Schedule } from "./contract.ts";
 
 /** The record, and what only we need of it. */
@@ -27,28 +27,28 @@ const FIXED = [
 ];
 const changing = columns.filter((column) => !FIXED.includes(column));
 
-export function insert(db: Database, schedule: Stored): void {
-  db.run(
+export function insert(tx: Tx, schedule: Stored): void {
+  tx.run(
     `insert into schedules (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
     z.encode(Row, schedule),
   );
 }
 
-export function update(db: Database, schedule: Stored): void {
-  db.run(
+export function update(tx: Tx, schedule: Stored): void {
+  tx.run(
     `update schedules set ${changing.map((column) => `${column} = :${column}`).join(", ")}
      where schedule_id = :schedule_id`,
     z.encode(Row, schedule),
   );
 }
 
-export function get(db: Database, schedule_id: string): Stored | undefined {
+export function get(db: Reader, schedule_id: string): Stored | undefined {
   return db.get(Row, "select * from schedules where schedule_id = :schedule_id", { schedule_id });
 }
 
 /** What is due, the longest overdue first. */
-export function due(db: Database, now: number, limit: number): Stored[] {
+export function due(db: Reader, now: number, limit: number): Stored[] {
   return db.all(
     Row,
     `select * from schedules where state = 'active' and next_fire_at <= :now
@@ -59,7 +59,7 @@ export function due(db: Database, now: number, limit: number): Stored[] {
 
 const Count = z.object({ count: z.number() });
 
-export function activeCount(db: Database): number {
+export function activeCount(db: Reader): number {
   return db.get(Count, "select count(*) as count from schedules where state = 'active'")?.count ??
     0;
 }
@@ -79,7 +79,7 @@ export interface Filter {
   readonly limit: number;
 }
 
-export function list(db: Database, { state, from, to, circle, limit }: Filter): Stored[] {
+export function list(db: Reader, { state, from, to, circle, limit }: Filter): Stored[] {
   return db.all(
     Row,
     `select * from schedules
@@ -99,7 +99,7 @@ export function list(db: Database, { state, from, to, circle, limit }: Filter): 
 const Id = z.object({ schedule_id: z.string() });
 
 /** What came to its end before an instant, in its order. */
-export function settledBefore(db: Database, before: number, limit: number): string[] {
+export function settledBefore(db: Reader, before: number, limit: number): string[] {
   return db.all(
     Id,
     `select schedule_id from schedules where settled_at < :before order by settled_at limit :limit`,
@@ -107,6 +107,6 @@ export function settledBefore(db: Database, before: number, limit: number): stri
   ).map(({ schedule_id }) => schedule_id);
 }
 
-export function forget(db: Database, schedule_id: string): void {
-  db.run("delete from schedules where schedule_id = :schedule_id", { schedule_id });
+export function forget(tx: Tx, schedule_id: string): void {
+  tx.run("delete from schedules where schedule_id = :schedule_id", { schedule_id });
 }

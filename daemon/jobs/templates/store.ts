@@ -1,7 +1,7 @@
 /** SQL for recurring templates. Each function is one statement; no decision is taken here. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Template } from "../contract.ts";
 import { type Filter, newestIn } from "../store.ts";
 
@@ -16,8 +16,8 @@ const Row = rowOf(StoredTemplate);
 const columns = Object.keys(StoredTemplate.shape);
 const LIST = newestIn("job_templates", "state = 'cancelled'");
 
-export function insert(db: Database, template: StoredTemplate): void {
-  db.run(
+export function insert(tx: Tx, template: StoredTemplate): void {
+  tx.run(
     `insert into job_templates (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
     z.encode(Row, template),
@@ -25,11 +25,11 @@ export function insert(db: Database, template: StoredTemplate): void {
 }
 
 export function update(
-  db: Database,
+  tx: Tx,
   { calendar_id, state, updated_at, occurrences, ...next }: StoredTemplate,
 ): void {
   const { next_due_at, last_due_at, last_occurrence_work_id } = next;
-  db.run(
+  tx.run(
     `update job_templates set state = :state, next_due_at = :next_due_at,
        last_due_at = :last_due_at, last_occurrence_work_id = :last_occurrence_work_id,
        occurrences = :occurrences, updated_at = :updated_at
@@ -41,19 +41,19 @@ export function update(
   );
 }
 
-export function get(db: Database, calendar_id: string): StoredTemplate | undefined {
+export function get(db: Reader, calendar_id: string): StoredTemplate | undefined {
   return db.get(Row, "select * from job_templates where calendar_id = :calendar_id", {
     calendar_id,
   });
 }
 
 /** Newest first. */
-export function list(db: Database, filter: Filter): StoredTemplate[] {
+export function list(db: Reader, filter: Filter): StoredTemplate[] {
   return db.all(Row, LIST, { ...filter });
 }
 
 /** What is due, save where the last occurrence is still under way: these fire when it is over. */
-export function due(db: Database, now: number, limit: number): StoredTemplate[] {
+export function due(db: Reader, now: number, limit: number): StoredTemplate[] {
   return db.all(
     Row,
     `select * from job_templates where state = 'active' and next_due_at <= :now

@@ -48,8 +48,8 @@ export class Templates {
       ...{ last_due_at: null, last_occurrence_work_id: null, occurrences: 0 },
       ...{ created_at: now, updated_at: now },
     };
-    return db.transact(() => {
-      rows.insert(db, template);
+    return db.transact((tx) => {
+      rows.insert(tx, template);
       return template;
     });
   }
@@ -112,12 +112,14 @@ export class Templates {
     const { db, clock } = this.#ground;
     const { calendar_id } = template;
     const job = this.#needs.enter(template, { calendar_id, due_at });
-    rows.update(db, {
-      ...template,
-      state: templateMachine.step(template.state, "fired"),
-      ...{ next_due_at, last_due_at: due_at, last_occurrence_work_id: job.job_id },
-      ...{ occurrences: template.occurrences + 1, updated_at: clock.now() },
-    });
+    db.transact((tx) =>
+      rows.update(tx, {
+        ...template,
+        state: templateMachine.step(template.state, "fired"),
+        ...{ next_due_at, last_due_at: due_at, last_occurrence_work_id: job.job_id },
+        ...{ occurrences: template.occurrences + 1, updated_at: clock.now() },
+      })
+    );
     return job;
   }
 
@@ -127,12 +129,12 @@ export class Templates {
     change: (template: StoredTemplate) => Partial<StoredTemplate>,
   ): StoredTemplate {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const before = this.mustGet(calendar_id);
       if (!templateMachine.takes(before.state, on)) throw refused(before, ACTIONS[on]);
       const state = templateMachine.step(before.state, on);
       const template = { ...before, ...change(before), state, updated_at: clock.now() };
-      rows.update(db, template);
+      rows.update(tx, template);
       return template;
     });
   }

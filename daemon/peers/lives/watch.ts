@@ -52,7 +52,7 @@ export class Watch {
     const { db } = this.#ground;
     const touched = this.#needs.directory.takeTouched();
     if (touched.size > 0) {
-      db.transact(() => touched.forEach((at, peer_id) => rows.touched(db, peer_id, at)));
+      db.transact((tx) => touched.forEach((at, peer_id) => rows.touched(tx, peer_id, at)));
     }
     for (const peer of rows.watched(db)) this.#check(peer, now);
   }

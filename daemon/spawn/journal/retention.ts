@@ -1,7 +1,7 @@
 /** Forgets spawns and restarts that are over and old, a few a beat; what a peer needs stays. */
 
 import type { Ground } from "kit/ground.ts";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader, Tx } from "kit/sqlite.ts";
 import * as restarts from "../restarts/store.ts";
 import * as spawns from "../store.ts";
 import type { Entry, Page } from "./entry.ts";
@@ -20,9 +20,9 @@ export interface JournalLimits {
 
 /** One of the two tables. */
 interface Shelf {
-  after(db: Database, page: Page): Entry[];
-  last(db: Database): number;
-  forget(db: Database, seq: number): void;
+  after(db: Reader, page: Page): Entry[];
+  last(db: Reader): number;
+  forget(tx: Tx, seq: number): void;
   /** How far the walk has come, by number, and until when it rests. */
   at: number;
   rest_until: number;
@@ -57,7 +57,7 @@ export class JournalRetention {
       const { seq, over_at } = entry;
       return over_at !== null && (over_at < before || seq <= below) && !this.#isNeeded(entry);
     });
-    if (gone.length > 0) db.transact(() => gone.forEach(({ seq }) => shelf.forget(db, seq)));
+    if (gone.length > 0) db.transact((tx) => gone.forEach(({ seq }) => shelf.forget(tx, seq)));
     shelf.at = looked.at(-1)?.seq ?? 0;
     if (looked.length === BEAT_ROWS_MAX) return;
     shelf.at = 0;

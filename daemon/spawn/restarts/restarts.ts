@@ -188,7 +188,7 @@ export class Restarts {
   /** One step of the table, written with its time, and said. */
   step(restart_id: string, on: RestartEvent, change: Partial<Journal> = {}): Journal {
     const { db, clock } = this.#ground;
-    return db.transact(() => {
+    return db.transact((tx) => {
       const before = this.mustGet(restart_id);
       const state = restartMachine.step(before.state, on);
       const over = restartMachine.isFinal(state);
@@ -201,7 +201,7 @@ export class Restarts {
         stages: stage ? [...before.stages, { stage, at }] : before.stages,
         finished_at: over ? at : null,
       };
-      rows.update(db, now);
+      rows.update(tx, now);
       this.#say(before, now, on);
       return now;
     });
@@ -284,7 +284,7 @@ export class Restarts {
   ): Journal | "restart_in_progress" {
     const { db, events } = this.#ground;
     const { restart_id, stages, would_run, resume_mode } = this.#sketch(checked, started_at);
-    return db.transact(() => {
+    return db.transact((tx) => {
       if (rows.open(db).some((open) => open.peer_id === peer_id)) return "restart_in_progress";
       const plan = checked.ok ? checked : undefined;
       const journal: Journal = {
@@ -301,7 +301,7 @@ export class Restarts {
         seed_human: manner.proven_human,
         finished_at: null,
       };
-      rows.insert(db, journal);
+      rows.insert(tx, journal);
       events.append("peer_restart_started", { restart_id, peer_id, stage: "preflight" });
       if (!checked.ok) this.fail(restart_id, new Failure(checked.reason, checked.detail));
       return this.mustGet(restart_id);

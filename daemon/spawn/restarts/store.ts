@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Entry, Last, type Page } from "../journal/entry.ts";
 import { restartMachine } from "../machine.ts";
 import { Restart, RestartStage } from "./contract.ts";
@@ -40,28 +40,28 @@ const columns = Object.keys(Journal.shape);
 const FIXED = ["restart_id", "peer_id", "resume_mode", "would_run", "started_at"];
 const changing = columns.filter((column) => !FIXED.includes(column));
 
-export function insert(db: Database, journal: Journal): void {
-  db.run(
+export function insert(tx: Tx, journal: Journal): void {
+  tx.run(
     `insert into restarts (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
     z.encode(Row, journal),
   );
 }
 
-export function update(db: Database, journal: Journal): void {
-  db.run(
+export function update(tx: Tx, journal: Journal): void {
+  tx.run(
     `update restarts set ${changing.map((column) => `${column} = :${column}`).join(", ")}
      where restart_id = :restart_id`,
     z.encode(Row, journal),
   );
 }
 
-export function get(db: Database, restart_id: string): Journal | undefined {
+export function get(db: Reader, restart_id: string): Journal | undefined {
   return db.get(Row, "select * from restarts where restart_id = :restart_id", { restart_id });
 }
 
 /** The latest one of a peer. */
-export function latest(db: Database, peer_id: string): Journal | undefined {
+export function latest(db: Reader, peer_id: string): Journal | undefined {
   return db.get(
     Row,
     "select * from restarts where peer_id = :peer_id order by seq desc limit 1",
@@ -70,11 +70,11 @@ export function latest(db: Database, peer_id: string): Journal | undefined {
 }
 
 /** Those that are under way. */
-export function open(db: Database): Journal[] {
+export function open(db: Reader): Journal[] {
   return db.all(Row, "select * from restarts where finished_at is null order by seq");
 }
 
-export function after(db: Database, page: Page): Entry[] {
+export function after(db: Reader, page: Page): Entry[] {
   return db.all(
     Entry,
     `select seq, peer_id, finished_at as over_at, not exists
@@ -85,10 +85,10 @@ export function after(db: Database, page: Page): Entry[] {
   );
 }
 
-export function last(db: Database): number {
+export function last(db: Reader): number {
   return db.get(Last, "select max(seq) as seq from restarts")?.seq ?? 0;
 }
 
-export function forget(db: Database, seq: number): void {
-  db.run("delete from restarts where seq = :seq", { seq });
+export function forget(tx: Tx, seq: number): void {
+  tx.run("delete from restarts where seq = :seq", { seq });
 }

@@ -57,10 +57,10 @@ export class Clients {
       registered_at: now,
       expires_at: now + UNUSED_MS,
     };
-    db.transactNow(() => {
-      rows.expire(db, now, EXPIRED_ROWS_MAX);
-      rows.evict(db, UNUSED_CLIENTS_MAX - 1);
-      rows.insert(db, client);
+    db.transactNow((tx) => {
+      rows.expire(tx, now, EXPIRED_ROWS_MAX);
+      rows.evict(tx, UNUSED_CLIENTS_MAX - 1);
+      rows.insert(tx, client);
     });
     const { client_id, client_name, redirect_uris } = client;
     return {
@@ -85,8 +85,8 @@ export class Clients {
   exchanged(client: Client): void {
     const { db, clock } = this.#needs;
     const state = clientMachine.step(client.state, "exchanged");
-    rows.step(db, { ...client, state, expires_at: clock.now() + USED_MS });
-    rows.expire(db, clock.now(), EXPIRED_ROWS_MAX);
+    db.transact((tx) => rows.step(tx, { ...client, state, expires_at: clock.now() + USED_MS }));
+    db.transact((tx) => rows.expire(tx, clock.now(), EXPIRED_ROWS_MAX));
   }
 }
 

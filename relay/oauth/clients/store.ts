@@ -1,11 +1,11 @@
 /** SQL for registered clients. Each function is one statement; no decision is taken here. */
 
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Client } from "../contract.ts";
 
 const Row = rowOf(Client);
 
-export function get(db: Database, client_id: string, now: number): Client | undefined {
+export function get(db: Reader, client_id: string, now: number): Client | undefined {
   return db.get(
     Row,
     `select * from oauth_clients where client_id = :client_id and expires_at > :now`,
@@ -13,8 +13,8 @@ export function get(db: Database, client_id: string, now: number): Client | unde
   );
 }
 
-export function insert(db: Database, client: Client): void {
-  db.run(
+export function insert(tx: Tx, client: Client): void {
+  tx.run(
     `insert into oauth_clients
        (client_id, client_name, redirect_uris, state, registered_at, expires_at)
      values (:client_id, :client_name, :redirect_uris, :state, :registered_at, :expires_at)`,
@@ -22,8 +22,8 @@ export function insert(db: Database, client: Client): void {
   );
 }
 
-export function step(db: Database, { client_id, state, expires_at }: Client): void {
-  db.run(
+export function step(tx: Tx, { client_id, state, expires_at }: Client): void {
+  tx.run(
     `update oauth_clients set state = :state, expires_at = :expires_at
      where client_id = :client_id`,
     { client_id, state, expires_at },
@@ -31,8 +31,8 @@ export function step(db: Database, { client_id, state, expires_at }: Client): vo
 }
 
 /** The oldest of the unused go until `most` are left; of one instant, those that came first. */
-export function evict(db: Database, most: number): number {
-  return db.run(
+export function evict(tx: Tx, most: number): number {
+  return tx.run(
     `delete from oauth_clients where state = 'unused' and client_id in
        (select client_id from oauth_clients where state = 'unused'
         order by registered_at desc, rowid desc limit -1 offset :most)`,
@@ -40,8 +40,8 @@ export function evict(db: Database, most: number): number {
   );
 }
 
-export function expire(db: Database, now: number, most: number): number {
-  return db.run(
+export function expire(tx: Tx, now: number, most: number): number {
+  return tx.run(
     `delete from oauth_clients where client_id in
        (select client_id from oauth_clients where expires_at <= :now limit :most)`,
     { now, most },

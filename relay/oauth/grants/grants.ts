@@ -60,14 +60,14 @@ export class Grants {
     const now = clock.now();
     const code = `mesh_ac_${ids.secret(32)}`, grant_id = `mg_${ids.secret(16)}`;
     const { client_id, namespace, scope, redirect_uri, code_challenge, form_id } = consent;
-    db.transactNow(() => {
+    db.transactNow((tx) => {
       sweep(db, now);
       this.#decide(form_id, consent.form_expires_at);
-      rows.insertGrant(db, {
+      rows.insertGrant(tx, {
         ...{ grant_id, client_id, namespace, scope, asker: this.#freshAsker() },
         ...{ state: "inactive", granted_at: now, exchanged_at: null, expires_at: now + CODE_MS },
       });
-      rows.insertCode(db, {
+      rows.insertCode(tx, {
         ...{ code_hash: digestOf(code), grant_id, redirect_uri, code_challenge },
         ...{ state: "issued", expires_at: now + CODE_MS },
       });
@@ -94,7 +94,9 @@ export class Grants {
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant || found.expires_at <= now && found.state === "issued") return "wrong_code";
       if (!codeMachine.takes(found.state, "exchanged")) {
-        rows.stepCode(db, { ...found, state: codeMachine.step(found.state, "replayed") });
+        db.transact((tx) =>
+          rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "replayed") })
+        );
         this.#end(grant, "replayed");
         return "replayed_code";
       }
@@ -103,7 +105,9 @@ export class Grants {
         return "wrong_code_redirect";
       }
       if (!isVerifier(code_verifier, found.code_challenge)) return "wrong_verifier";
-      rows.stepCode(db, { ...found, state: codeMachine.step(found.state, "exchanged") });
+      db.transact((tx) =>
+        rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") })
+      );
       return { ...grant, expires_at: grant.granted_at + GRANT_MS };
     });
   }
@@ -121,10 +125,12 @@ export class Grants {
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant) return "wrong_refresh";
       if (!refreshMachine.takes(found.state, "rotated")) {
-        rows.stepRefreshToken(db, {
-          ...found,
-          state: refreshMachine.step(found.state, "replayed"),
-        });
+        db.transact((tx) =>
+          rows.stepRefreshToken(tx, {
+            ...found,
+            state: refreshMachine.step(found.state, "replayed"),
+          })
+        );
         this.#end(grant, "replayed");
         return "replayed_refresh";
       }
@@ -132,7 +138,9 @@ export class Grants {
       if (!is_live || grant.client_id !== client.client_id) return "wrong_refresh";
       const scope = narrowed(grant.scope, wanted);
       if (!scope) return "wider_scope";
-      rows.stepRefreshToken(db, { ...found, state: refreshMachine.step(found.state, "rotated") });
+      db.transact((tx) =>
+        rows.stepRefreshToken(tx, { ...found, state: refreshMachine.step(found.state, "rotated") })
+      );
       return { ...grant, scope };
     });
   }
@@ -144,14 +152,14 @@ export class Grants {
   revoke(token: string, client_id?: string): void {
     const { db, clock } = this.#needs;
     const token_hash = digestOf(token);
-    db.transactNow(() => {
+    db.transactNow((tx) => {
       sweep(db, clock.now());
       const refresh = rows.refreshToken(db, token_hash);
       const found = refresh ?? rows.accessToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant || client_id !== undefined && grant.client_id !== client_id) return;
       if (refresh) this.#end(grant, "revoked");
-      else rows.removeAccessToken(db, token_hash);
+      else rows.removeAccessToken(tx, token_hash);
     });
   }
 
@@ -195,17 +203,17 @@ export class Grants {
     const { db, clock, ids } = this.#needs;
     const access_token = `mesh_at_${ids.secret(32)}`, refresh_token = `mesh_rt_${ids.secret(32)}`;
     const now = clock.now();
-    const issued = db.transactNow(() => {
+    const issued = db.transactNow((tx) => {
       const decided = decide();
       if (typeof decided === "string") return decided;
       const state = grantMachine.step(decided.state, on);
       const grant: rows.Grant = { ...decided, state, exchanged_at: now };
       const { grant_id } = grant;
       const expires_at = Math.min(now + ACCESS_MS, grant.expires_at);
-      rows.stepGrant(db, grant);
+      rows.stepGrant(tx, grant);
       const token_hash = digestOf(refresh_token);
-      rows.insertRefreshToken(db, { token_hash, grant_id, state: "current" });
-      rows.insertAccessToken(db, { token_hash: digestOf(access_token), grant_id, expires_at });
+      rows.insertRefreshToken(tx, { token_hash, grant_id, state: "current" });
+      rows.insertAccessToken(tx, { token_hash: digestOf(access_token), grant_id, expires_at });
       this.#needs.exchanged(client);
       return { expires_at, scope: grant.scope };
     });
@@ -219,11 +227,13 @@ export class Grants {
   #decide(form_id: string, expires_at: number): void {
     const { db } = this.#needs;
     if (rows.isSpent(db, form_id)) throw new Refusal("decided_form");
-    rows.spendForm(db, form_id, expires_at);
+    db.transact((tx) => rows.spendForm(tx, form_id, expires_at));
   }
 
   #end(grant: rows.Grant, on: "revoked" | "replayed"): void {
-    rows.stepGrant(this.#needs.db, { ...grant, state: grantMachine.step(grant.state, on) });
+    this.#needs.db.transact((tx) =>
+      rows.stepGrant(tx, { ...grant, state: grantMachine.step(grant.state, on) })
+    );
   }
 
   /** Drawn again should it be taken: two grants must never read each other's replies. */

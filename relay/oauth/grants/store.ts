@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Bearer } from "../../mcp/contract.ts";
 import { Scope } from "../contract.ts";
 import { codeMachine, grantMachine, refreshMachine } from "../machine.ts";
@@ -61,21 +61,21 @@ export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
   where t.token_hash = :token_hash and t.expires_at > :now
     and g.state = 'active' and g.expires_at > :now`;
 
-export function bearer(db: Database, token_hash: string, now: number): Bearer | undefined {
+export function bearer(db: Reader, token_hash: string, now: number): Bearer | undefined {
   return db.get(BearerRow, BEARER, { token_hash, now });
 }
 
-export function grant(db: Database, grant_id: string): Grant | undefined {
+export function grant(db: Reader, grant_id: string): Grant | undefined {
   return db.get(GrantRow, `select * from oauth_grants where grant_id = :grant_id`, { grant_id });
 }
 
-export function isAsker(db: Database, asker: string): boolean {
+export function isAsker(db: Reader, asker: string): boolean {
   return db.get(One, `select 1 as one from oauth_grants where asker = :asker`, { asker }) !==
     undefined;
 }
 
 /** Whether a grant of this namespace was ever exchanged, as far as is remembered. */
-export function isKnown(db: Database, namespace: string): boolean {
+export function isKnown(db: Reader, namespace: string): boolean {
   return db.get(
     One,
     `select 1 as one from oauth_grants
@@ -85,7 +85,7 @@ export function isKnown(db: Database, namespace: string): boolean {
 }
 
 export function connections(
-  db: Database,
+  db: Reader,
   { namespace, now, most }: { namespace: string; now: number; most: number },
 ): Connection[] {
   return db.all(
@@ -97,8 +97,8 @@ export function connections(
   );
 }
 
-export function insertGrant(db: Database, grant: Grant): void {
-  db.run(
+export function insertGrant(tx: Tx, grant: Grant): void {
+  tx.run(
     `insert into oauth_grants (grant_id, client_id, namespace, asker, scope, state, granted_at,
        exchanged_at, expires_at)
      values (:grant_id, :client_id, :namespace, :asker, :scope, :state, :granted_at,
@@ -107,8 +107,8 @@ export function insertGrant(db: Database, grant: Grant): void {
   );
 }
 
-export function stepGrant(db: Database, grant: Grant): void {
-  db.run(
+export function stepGrant(tx: Tx, grant: Grant): void {
+  tx.run(
     `update oauth_grants set state = :state, scope = :scope, exchanged_at = :exchanged_at,
        expires_at = :expires_at
      where grant_id = :grant_id`,
@@ -116,12 +116,12 @@ export function stepGrant(db: Database, grant: Grant): void {
   );
 }
 
-export function code(db: Database, code_hash: string): Code | undefined {
+export function code(db: Reader, code_hash: string): Code | undefined {
   return db.get(CodeRow, `select * from oauth_codes where code_hash = :code_hash`, { code_hash });
 }
 
-export function insertCode(db: Database, code: Code): void {
-  db.run(
+export function insertCode(tx: Tx, code: Code): void {
+  tx.run(
     `insert into oauth_codes
        (code_hash, grant_id, redirect_uri, code_challenge, state, expires_at)
      values (:code_hash, :grant_id, :redirect_uri, :code_challenge, :state, :expires_at)`,
@@ -129,14 +129,14 @@ export function insertCode(db: Database, code: Code): void {
   );
 }
 
-export function stepCode(db: Database, { code_hash, state }: Code): void {
-  db.run(`update oauth_codes set state = :state where code_hash = :code_hash`, {
+export function stepCode(tx: Tx, { code_hash, state }: Code): void {
+  tx.run(`update oauth_codes set state = :state where code_hash = :code_hash`, {
     code_hash,
     state,
   });
 }
 
-export function refreshToken(db: Database, token_hash: string): RefreshToken | undefined {
+export function refreshToken(db: Reader, token_hash: string): RefreshToken | undefined {
   return db.get(
     RefreshRow,
     `select * from oauth_refresh_tokens where token_hash = :token_hash`,
@@ -144,22 +144,22 @@ export function refreshToken(db: Database, token_hash: string): RefreshToken | u
   );
 }
 
-export function insertRefreshToken(db: Database, token: RefreshToken): void {
-  db.run(
+export function insertRefreshToken(tx: Tx, token: RefreshToken): void {
+  tx.run(
     `insert into oauth_refresh_tokens (token_hash, grant_id, state)
      values (:token_hash, :grant_id, :state)`,
     RefreshRow.encode(token),
   );
 }
 
-export function stepRefreshToken(db: Database, { token_hash, state }: RefreshToken): void {
-  db.run(`update oauth_refresh_tokens set state = :state where token_hash = :token_hash`, {
+export function stepRefreshToken(tx: Tx, { token_hash, state }: RefreshToken): void {
+  tx.run(`update oauth_refresh_tokens set state = :state where token_hash = :token_hash`, {
     token_hash,
     state,
   });
 }
 
-export function accessToken(db: Database, token_hash: string): AccessToken | undefined {
+export function accessToken(db: Reader, token_hash: string): AccessToken | undefined {
   return db.get(
     AccessRow,
     `select * from oauth_access_tokens where token_hash = :token_hash`,
@@ -167,19 +167,19 @@ export function accessToken(db: Database, token_hash: string): AccessToken | und
   );
 }
 
-export function insertAccessToken(db: Database, token: AccessToken): void {
-  db.run(
+export function insertAccessToken(tx: Tx, token: AccessToken): void {
+  tx.run(
     `insert into oauth_access_tokens (token_hash, grant_id, expires_at)
      values (:token_hash, :grant_id, :expires_at)`,
     AccessRow.encode(token),
   );
 }
 
-export function removeAccessToken(db: Database, token_hash: string): void {
-  db.run(`delete from oauth_access_tokens where token_hash = :token_hash`, { token_hash });
+export function removeAccessToken(tx: Tx, token_hash: string): void {
+  tx.run(`delete from oauth_access_tokens where token_hash = :token_hash`, { token_hash });
 }
 
-export function isSpent(db: Database, form_id: string): boolean {
+export function isSpent(db: Reader, form_id: string): boolean {
   return db.get(
     One,
     `select 1 as one from oauth_spent_forms where form_id = :form_id`,
@@ -187,32 +187,32 @@ export function isSpent(db: Database, form_id: string): boolean {
   ) !== undefined;
 }
 
-export function spendForm(db: Database, form_id: string, expires_at: number): void {
-  db.run(
+export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
+  tx.run(
     `insert into oauth_spent_forms (form_id, expires_at) values (:form_id, :expires_at)`,
     { form_id, expires_at },
   );
 }
 
 /** A grant takes its code and its tokens with it. */
-export function expireGrants(db: Database, now: number, most: number): number {
-  return db.run(
+export function expireGrants(tx: Tx, now: number, most: number): number {
+  return tx.run(
     `delete from oauth_grants where grant_id in
        (select grant_id from oauth_grants where expires_at <= :now limit :most)`,
     { now, most },
   );
 }
 
-export function expireAccessTokens(db: Database, now: number, most: number): number {
-  return db.run(
+export function expireAccessTokens(tx: Tx, now: number, most: number): number {
+  return tx.run(
     `delete from oauth_access_tokens where token_hash in
        (select token_hash from oauth_access_tokens where expires_at <= :now limit :most)`,
     { now, most },
   );
 }
 
-export function expireForms(db: Database, now: number, most: number): number {
-  return db.run(
+export function expireForms(tx: Tx, now: number, most: number): number {
+  return tx.run(
     `delete from oauth_spent_forms where form_id in
        (select form_id from oauth_spent_forms where expires_at <= :now limit :most)`,
     { now, most },

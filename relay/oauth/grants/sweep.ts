@@ -8,7 +8,7 @@ const GRANTS_MAX = 20;
 const ROWS_MAX = 500;
 
 export function sweep(db: Database, now: number): void {
-  rows.expireGrants(db, now, GRANTS_MAX);
-  rows.expireAccessTokens(db, now, ROWS_MAX);
-  rows.expireForms(db, now, ROWS_MAX);
+  db.transact((tx) => rows.expireGrants(tx, now, GRANTS_MAX));
+  db.transact((tx) => rows.expireAccessTokens(tx, now, ROWS_MAX));
+  db.transact((tx) => rows.expireForms(tx, now, ROWS_MAX));
 }

@@ -1,7 +1,7 @@
 /** SQL of chains: which ask an ask follows up on, who was in it, and in which trace. */
 
 import * as z from "zod";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader } from "kit/sqlite.ts";
 import { Voice } from "../../contract.ts";
 import { BY_ID, byId } from "../rows.ts";
 
@@ -13,7 +13,7 @@ const Link = z.object({
 });
 
 /** One ask as a link of its chain: found by its key, so that a walk is cheap. */
-export function link(db: Database, correlation_id: string): z.output<typeof Link> | undefined {
+export function link(db: Reader, correlation_id: string): z.output<typeof Link> | undefined {
   return db.get(
     Link,
     `select coalesce(reply_to, parent_id) as before, voice, to_peer_id, traceparent

@@ -1,12 +1,12 @@
 /** What a choice between peers rests on: how much is asked of each, and what each answered. */
 
 import * as z from "zod";
-import type { Database } from "kit/sqlite.ts";
+import type { Reader } from "kit/sqlite.ts";
 
 const Load = z.object({ to_peer_id: z.string(), count: z.number() });
 
 /** How many open asks wait for each peer; one that nothing is asked of is left out. */
-export function openByPeer(db: Database): Map<string, number> {
+export function openByPeer(db: Reader): Map<string, number> {
   const loads = db.all(
     Load,
     `select to_peer_id, count(*) as count from messages
@@ -22,7 +22,7 @@ const REPLY_CHARS_MAX = 500;
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
 /** When the last ask to each peer was closed, of those that are looked back on. */
-export function lastClosed(db: Database): Map<string, number> {
+export function lastClosed(db: Reader): Map<string, number> {
   const closed = db.all(
     Closed,
     `select to_peer_id, max(closed_at) as closed_at from (
@@ -37,7 +37,7 @@ export function lastClosed(db: Database): Map<string, number> {
 const Reply = z.object({ peer_id: z.string(), reply: z.string() });
 
 /** The beginnings of what was answered to the asks that were closed last, newest first. */
-export function lastReplies(db: Database) {
+export function lastReplies(db: Reader) {
   return db.all(
     Reply,
     `select peer_id, reply from (

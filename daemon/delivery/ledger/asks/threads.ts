@@ -1,14 +1,14 @@
 /** SQL that reads asks as threads: those of a peer that are closed, those that wait for each. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/sqlite.ts";
+import { type Reader, rowOf } from "kit/sqlite.ts";
 import { Thread } from "../../../asks/contract.ts";
 
 const ThreadRow = rowOf(Thread);
 
 /** `closed_at` after `since`, oldest first. At the limit, all of the last instant come along. */
 export function threads(
-  db: Database,
+  db: Reader,
   of: { peer_id: string; since: number; limit: number },
 ): Thread[] {
   return db.all(
@@ -38,7 +38,7 @@ const Pending = z.object({
 });
 
 /** How many open asks each peer has, and since when: one pass over the open ones for all. */
-export function pendingOfAll(db: Database): z.output<typeof Pending>[] {
+export function pendingOfAll(db: Reader): z.output<typeof Pending>[] {
   return db.all(
     Pending,
     `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
