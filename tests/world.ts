@@ -110,7 +110,7 @@ export class FakeSockets implements Sockets {
   holders: readonly number[] | undefined;
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
-  readonly holds = (pid: number) => this.holders?.includes(pid) ?? true;
+  readonly holds: Sockets["holds"] = (pid) => this.holders?.includes(pid) ?? true;
 }
 
 /** A machine without a tmux. */

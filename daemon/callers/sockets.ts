@@ -26,11 +26,11 @@ export interface Sockets {
   readonly provable: boolean;
   /** The client's end; undefined where it is closed, on another machine or not to be found. */
   find(connection: Connection): SocketEnd | undefined;
-  /** Whether this process, or one below it, holds the client's end. */
-  holds(pid: number, connection: Connection): boolean;
+  /** Whether this process, or one of so many below it, holds the client's end. */
+  holds(pid: number, connection: Connection, most?: number): boolean;
 }
 
-/** Processes of one tree that are looked through for a socket. */
+/** Processes of one tree that are looked through for a socket, where no other bound is given. */
 const TREE_MAX = 512;
 
 /** The connections of this machine. */
@@ -60,10 +60,10 @@ class LinuxSockets implements Sockets {
     return undefined;
   }
 
-  holds(pid: number, connection: Connection): boolean {
+  holds(pid: number, connection: Connection, most = TREE_MAX): boolean {
     const end = this.find(connection);
     if (!end) return false;
-    return treeOf(pid, TREE_MAX).some((one) => hasDescriptor(one, end.inode));
+    return treeOf(pid, most).some((one) => hasDescriptor(one, end.inode));
   }
 }
 
@@ -80,8 +80,12 @@ function hasDescriptor(pid: number, inode: number): boolean {
 }
 
 /** macOS shows the sockets of a process to its owner by `lsof` alone, which takes some 50 ms. */
-function holdsByLsof(pid: number, { remote, local_port }: Connection): boolean {
-  const pids = treeOf(pid, TREE_MAX).join(",");
+function holdsByLsof(
+  pid: number,
+  { remote, local_port }: Connection,
+  most = TREE_MAX,
+): boolean {
+  const pids = treeOf(pid, most).join(",");
   const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
   try {
     const { stdout } = new Deno.Command("/usr/sbin/lsof", { args: filter, stderr: "null" })

@@ -189,6 +189,38 @@ Deno.test("an agent that holds a person's cookie is not the human", async () => 
   assert.deepEqual([redeemed.status, redeemed.error], [403, "ticket_refused"]);
 });
 
+Deno.test("an agent with more children than a proof looks at is an agent still", async () => {
+  /** The socket is held by the 600th process below the agent. */
+  class Crowd extends FakeSockets {
+    override readonly holds: FakeSockets["holds"] = (_pid, _end, most = 512) => most >= 600;
+  }
+  await using w = world({ sockets: new Crowd(), settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  w.processes.start(7);
+  await enter(w, "bob", { agent_pid: 7 });
+  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  assert.equal(voice(w, delivery_id), "unverified");
+});
+
+Deno.test("a process that was proved to be an agent's is one until it ends, whatever it says later", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ sockets, settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  for (const pid of [7, 8]) w.processes.start(pid);
+  await enter(w, "bob");
+  await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  sockets.holders = [7];
+  const heard = async () => voice(w, (await post(w, "/notify", said("sam"), page)).delivery_id);
+  await post(w, "/peers/ada/offline");
+  assert.equal(await heard(), "unverified", "it went offline");
+  sockets.holders = undefined;
+  await enter(w, "ada", { agent_pid: 8, runtime_session_id: "s-1" });
+  sockets.holders = [7];
+  assert.equal(await heard(), "unverified", "it named another process");
+  w.processes.end(7);
+  assert.equal(await heard(), "human", "the process has ended");
+});
+
 Deno.test("a ticket is good once, and for a minute", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const redeem = async (ticket: string) =>

@@ -81,6 +81,19 @@ Deno.test("a process holds what a process below it has opened, and no other does
   await end(other);
 });
 
+Deno.test("a process with many children is looked through as far as the caller says", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const crowd = "exec 4<&0; for i in $(seq 520); do (read -r _ <&4) & done; ";
+  const owner = shell(`${crowd} (exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`);
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.holds(owner.pid, connection), false);
+  assert.equal(sockets.holds(owner.pid, connection, Infinity), true);
+  await end(owner);
+});
+
 Deno.test(
   "the connection of another user is told as that user's",
   { ignore: !isLinux || !isRoot },
