@@ -2,7 +2,7 @@
 
 import { isHidden, linkOf, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
-import { SocketDiagnostics } from "./netlink.ts";
+import { allInTable, type Endpoint, SocketDiagnostics } from "./netlink.ts";
 
 /** The client's end of a connection, as the kernel knows it. */
 export interface SocketEnd {
@@ -30,6 +30,8 @@ export interface Sockets {
   holds(pid: number, connection: Connection, most?: number): boolean;
 }
 
+const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
+
 /** Processes of one tree that are looked through for a socket, where no other bound is given. */
 const TREE_MAX = 512;
 
@@ -44,20 +46,28 @@ class LinuxSockets implements Sockets {
   readonly #kernel = new SocketDiagnostics();
 
   find({ remote, local_port, local_host }: Connection): SocketEnd | undefined {
-    const client = parseAddress(remote.hostname);
-    if (!client) return undefined;
-    const loopback = client.family === "ipv4" ? "127.0.0.1" : "::1";
-    for (const hostname of new Set([local_host, loopback, remote.hostname])) {
-      const server = parseAddress(hostname);
-      if (server?.family !== client.family) continue;
-      const found = this.#kernel.find(
-        { ...client, port: remote.port },
-        { ...server, port: local_port },
-      );
-      // A socket that its process has closed belongs to nobody, and the kernel then says "root".
-      if (found && found.inode !== 0) return found;
+    const address = parseAddress(remote.hostname);
+    if (!address) return undefined;
+    const client = { ...address, port: remote.port };
+    const found = this.#find(client, local_host, local_port);
+    // A socket that its process has closed belongs to nobody, and the kernel then says "root".
+    return found && found.inode !== 0 ? found : undefined;
+  }
+
+  /**
+   * With a wildcard nobody tells which of this machine's addresses was called, and a client may call
+   * several from the port that another user's program has: then only one that is alone counts.
+   */
+  #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
+    const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
+    const server = parseAddress(hostname);
+    if (server?.bytes.some((byte) => byte !== 0)) {
+      return server.family === client.family
+        ? this.#kernel.find(client, { ...server, port: local_port })
+        : undefined;
     }
-    return undefined;
+    const [only, ...more] = allInTable(client, local_port);
+    return more.length === 0 ? only : undefined;
   }
 
   holds(pid: number, connection: Connection, most = TREE_MAX): boolean {
