@@ -22,6 +22,9 @@ export function openAgentProcesses({ ground: { db }, outside }: Daemon): AgentPr
     live: () => peerRows.alive(db),
     recorded: () => peerRows.provedProcesses(db),
     isAlive: (pid, started) => outside.processes.isAlive(pid, started),
+    parentOf: (pid) => outside.processes.parentOf(pid),
+    isSeat: (pid) => outside.callers.isSeat(pid),
+    pid: outside.pid,
   });
 }
 

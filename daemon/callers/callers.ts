@@ -11,6 +11,8 @@ export interface CallerFacts {
   readonly uid: number | null;
   /** Whether a person has opened the terminal of a process, which no agent started. */
   isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
+  /** Whether a process is what people sit in front of, and no agent. */
+  isSeat(pid: number): boolean;
 }
 
 export interface CallersDeps extends CallerFacts {

@@ -64,10 +64,18 @@ const EMULATORS = setOf(
   wezterm-gui xfce4-terminal xterm yakuake`,
 );
 /** Servers of terminals that leave the tree of whoever starts them. */
-const MULTIPLEXERS = new Set(["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"]);
+const MULTIPLEXERS: ReadonlySet<string> = new Set([
+  ...["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"],
+]);
 
 function setOf(words: string): ReadonlySet<string> {
   return new Set(words.split(/\s+/));
+}
+
+/** Whether a process by its name lets people in, shows terminals, or keeps a session of theirs. */
+export function isSeat(pid: number): boolean {
+  const name = commandOf(pid) ?? "";
+  return [LOGINS, EMULATORS, MULTIPLEXERS].some((seats) => seats.has(name)) || name === "systemd";
 }
 
 /** True when a person has opened the terminal of this process, as far as can be told. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { routesOf } from "../../daemon/routes.ts";
 import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../daemon/callers/pages/pages.ts";
-import { BASE, FakeSockets, HERE, OTHER_UID, type World, world } from "../world.ts";
+import { BASE, FakeSockets, HERE, OTHER_UID, SEAT_PID, type World, world } from "../world.ts";
 import { enter, post, signIn } from "./cast.ts";
 
 const TOKEN = "a token of 16 letters";
@@ -219,6 +219,23 @@ Deno.test("a process that was proved to be an agent's is one until it ends, what
   assert.equal(await heard(), "unverified", "it named another process");
   w.processes.end(7);
   assert.equal(await heard(), "human", "the process has ended");
+});
+
+Deno.test("nobody shuts people out by registering what they sit in front of, or what started the daemon", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ sockets, settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  await enter(w, "bob");
+  w.processes.start(1);
+  w.processes.start(SEAT_PID);
+  sockets.holders = [];
+  await enter(w, "seat", { agent_pid: SEAT_PID });
+  sockets.holders = undefined;
+  await enter(w, "first", { agent_pid: 1 });
+  await enter(w, "emulator", { agent_pid: SEAT_PID });
+  await post(w, "/peers/emulator/offline");
+  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  assert.equal(voice(w, delivery_id), "human");
 });
 
 Deno.test("a ticket is good once, and for a minute", async () => {

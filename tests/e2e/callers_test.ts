@@ -104,6 +104,34 @@ Deno.test("an agent in a person's terminal does not get to be the person by leav
   }
 });
 
+const STOPPED = `
+curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
+tmux -L agent new-session -d "while ! [ -e $HOME/go ]; do sleep 0.05; done
+mesh notify victim 'from a tmux that is stopped' --from sam; sleep 60"
+tmux -L agent display-message -p '#{pid}' > "$HOME/server"
+sleep 60
+`;
+
+Deno.test("a tmux server that is stopped does not stop the daemon", {
+  ignore: !isLinux || !has("tmux") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const script = `URL=${house.url}\nPATH=$HOME:$PATH\nexport PATH${STOPPED}`;
+  Deno.writeTextFileSync(`${house.dir}/stopped.sh`, script);
+  house.start(["bash", `${house.dir}/stopped.sh`]);
+  const server = await until("the server", () => {
+    return Number(run("cat", [`${house.dir}/server`])) || undefined;
+  });
+  Deno.kill(server, "SIGSTOP");
+  try {
+    Deno.writeTextFileSync(`${house.dir}/go`, "");
+    assert.equal(await house.voice("from a tmux that is stopped"), "unverified");
+  } finally {
+    Deno.kill(server, "SIGCONT");
+  }
+});
+
 Deno.test("a terminal that a registered peer runs in is not a person's", {
   ignore: !isLinux || !has("tmux"),
 }, async () => {
