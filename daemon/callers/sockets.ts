@@ -55,8 +55,8 @@ class LinuxSockets implements Sockets {
   }
 
   /**
-   * With a wildcard nobody tells which of this machine's addresses was called, and a client may call
-   * several from the port that another user's program has: then only one that is alone counts.
+   * With a wildcard nobody tells which of this machine's addresses was called, and a client may
+   * call a second one from the port of another user's program: only one that is alone counts.
    */
   #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
     const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;

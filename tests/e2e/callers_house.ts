@@ -18,7 +18,8 @@ export class House implements AsyncDisposable {
   readonly #children: Deno.ChildProcess[] = [];
   url = "";
 
-  constructor() {
+  /** `files`: how many files the daemon may have open. */
+  constructor({ files }: { readonly files?: number } = {}) {
     Deno.writeTextFileSync(`${this.dir}/config.yaml`, "human: {name: sam}\ndaemon: {port: 0}\n", {
       mode: 0o600,
     });
@@ -33,7 +34,8 @@ export class House implements AsyncDisposable {
     };
     const mesh = `exec ${Deno.execPath()} run -A --cached-only --quiet ${MAIN} "$@"\n`;
     Deno.writeTextFileSync(`${this.dir}/mesh`, `#!/bin/sh\n${mesh}`, { mode: 0o755 });
-    this.#daemon = this.start([`${this.dir}/mesh`, "daemon"]);
+    const limit = files === undefined ? "" : `ulimit -n ${files}; `;
+    this.#daemon = this.start(["bash", "-c", `${limit}exec ${this.dir}/mesh daemon`]);
   }
 
   /** Starts a program in this house's environment, and nothing of ours besides. */
