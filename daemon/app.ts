@@ -24,6 +24,7 @@ import type { Messages } from "./delivery/messages/messages.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
 import { Sockets } from "./delivery/ws/sockets.ts";
+import type { AgentProcesses } from "./callers/agent_processes.ts";
 import type { CallerFacts, Callers } from "./callers/callers.ts";
 import { Pages } from "./callers/pages/pages.ts";
 import type { Gate } from "./door.ts";
@@ -60,12 +61,10 @@ import {
   openAsks,
   openAttachments,
   openCall,
-  openCallers,
   openCourier,
   openDelivery,
   openDirectory,
   openDrains,
-  openGate,
   openInbox,
   openMcp,
   openMessages,
@@ -75,6 +74,7 @@ import {
   openRouter,
   openSurfaces,
 } from "./wiring.ts";
+import { openAgentProcesses, openCallers, openGate } from "./wiring_callers.ts";
 import { openLives } from "./wiring_lives.ts";
 import { openSchedules } from "./wiring_schedules.ts";
 import { openJournal, openRestarts, openSpawns } from "./spawn_wiring.ts";
@@ -149,6 +149,7 @@ export class Daemon implements AsyncDisposable {
   readonly schedules: Schedules;
   readonly journal: JournalRetention;
   readonly meters: Meters;
+  readonly agent_processes: AgentProcesses;
   readonly callers: Callers;
   readonly pages: Pages;
   readonly gate: Gate;
@@ -209,6 +210,7 @@ export class Daemon implements AsyncDisposable {
     this.journal = openJournal(this);
     this.agents = openAgents(this);
     this.lives = openLives(this);
+    this.agent_processes = openAgentProcesses(this);
     this.callers = openCallers(this);
     this.pages = new Pages(this.ground);
     this.gate = openGate(this);

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
+import { Listening } from "kit/host/listening.ts";
 import type { Exposed } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { keyedNumbers } from "./numbers.ts";
@@ -113,18 +114,15 @@ async function serveUntilTold(
   return 0;
 }
 
-function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.NetAddr> | string {
+function listen(config: Config, daemon: Daemon, log: Log): Listening | string {
   const { "daemon.host": hostname, "daemon.port": port } = config;
+  const handle = (request: Request, remote: Deno.NetAddr) => daemon.fetch(request, remote);
+  const broke = (fault: unknown) => {
+    log.error("A connection failed", { fault });
+    return new Response(null, { status: 500 });
+  };
   try {
-    return Deno.serve({
-      hostname,
-      port,
-      onListen: () => undefined,
-      onError: (fault) => {
-        log.error("A connection failed", { fault });
-        return new Response(null, { status: 500 });
-      },
-    }, (request, { remoteAddr }) => daemon.fetch(request, remoteAddr));
+    return new Listening({ hostname, port, clock: systemClock, log, handle, broke });
   } catch (fault) {
     if (fault instanceof Deno.errors.AddrInUse) {
       return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;

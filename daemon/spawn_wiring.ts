@@ -4,7 +4,7 @@ import { isProblem, Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
-import { type Awaited, nameOf, refuseReserved } from "./peers/admission.ts";
+import { type Awaited, type Entrance, nameOf, refuseReserved } from "./peers/admission.ts";
 import type { Registration } from "./peers/contract.ts";
 import { isLive } from "./peers/directory.ts";
 import type { PeerDoors } from "./peers/routes.ts";
@@ -71,12 +71,17 @@ async function meet(
   }
 }
 
-/** Who was linked by its pane, and now says which session it is in: the same peer. */
+/**
+ * Who was linked by its pane, and now says which session it is in: the same peer. Pane and pid
+ * stand in the list of peers for all to read, so that the process has to be proved.
+ */
 function linked(
   { outside, ground: { db } }: Daemon,
   { backend, pane_id, tmux_socket, agent_pid, runtime_session_id }: Registration,
+  { isProcess }: Entrance,
 ): { peer_id: string } | undefined {
   if (!pane_id || !tmux_socket || !agent_pid || !runtime_session_id) return undefined;
+  if (!isProcess?.(agent_pid)) return undefined;
   const found = peerRows.byPane(db, pane_id, tmux_socket).find((peer) =>
     peer.backend === backend && peer.runtime_session_id === null && peer.agent_pid !== null &&
     isLive(peer) && outside.terminals.isWithin(agent_pid, peer.agent_pid)
@@ -158,8 +163,8 @@ export function openJournal({ ground, config }: Daemon): JournalRetention {
 /** Who registers in a pane of ours is what was spawned there, or the very peer that restarts. */
 export function awaitedBy(house: Daemon): Awaited {
   return (given, came) => {
-    const awaited: Partial<Registration> | undefined = house.restarts.awaited(given) ??
-      house.spawns.awaited(given) ?? linked(house, given);
+    const awaited: Partial<Registration> | undefined = house.restarts.awaited(given, came) ??
+      house.spawns.awaited(given) ?? linked(house, given, came);
     const proven_peer_id = awaited?.peer_id ?? came.proven_peer_id;
     return { registration: { ...given, ...awaited }, entrance: { ...came, proven_peer_id } };
   };

@@ -22,8 +22,6 @@ import { Limits } from "./delivery/limits/limits.ts";
 import * as load from "./delivery/ledger/asks/load.ts";
 import { Notes } from "./delivery/notes.ts";
 import { Steps } from "./delivery/ledger/steps.ts";
-import { Callers } from "./callers/callers.ts";
-import { Gate } from "./door.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import { firesIn } from "./jobs_wiring.ts";
 import { Surfaces } from "./inbox/surfaces.ts";
@@ -80,6 +78,7 @@ export function openPeers(house: Daemon): Peers {
         house.jobs.prompted(peer_id, firesIn(prompt, ids));
       },
       answered: (peer_id, last_message) => house.jobs.answered(peer_id, last_message),
+      proved: (process) => house.agent_processes.remember(process),
       changed: (peer_id) => {
         house.sockets.release(peer_id);
         house.courier.wake(peer_id);
@@ -376,26 +375,6 @@ function peerOfProcess(house: Daemon, pid: number) {
     if (started) line.push({ pid: at, started });
   }
   return house.directory.ofProcesses(line);
-}
-
-export function openGate(house: Daemon): Gate {
-  return new Gate({
-    host: house.config["daemon.host"],
-    allowed_hosts: house.config["daemon.allowed_hosts"],
-    auth_token: house.config["daemon.auth_token"]?.reveal(),
-    port: () => house.port,
-    isOwnUser: (remote) => house.callers.isOwnUser(remote),
-    pageOf: (request) => house.pages.of(request),
-  });
-}
-
-export function openCallers(house: Daemon): Callers {
-  return new Callers({
-    ...house.outside.callers,
-    local: () => ({ host: house.config["daemon.host"], port: house.port }),
-    agents: () => peerRows.alive(house.ground.db),
-    parentOf: (pid) => house.outside.processes.parentOf(pid),
-  });
 }
 
 export function openCall(house: Daemon): Call {

@@ -2,6 +2,7 @@
 
 import { randomIds, systemClock } from "kit/clock.ts";
 import { socketOf } from "kit/frames.ts";
+import { Listening } from "kit/host/listening.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
 import { urlOf } from "./address.ts";
@@ -24,7 +25,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const oauth = named && held && { issuer: named.issuer, db: held.db };
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
     const told = signals();
-    const server = listen(relay, host, port);
+    const server = listen(relay, { host, port, log });
     log.info("The relay listens", { url: urlOf(host, server.addr.port) });
     const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
@@ -54,13 +55,14 @@ export function outlive(log: Pick<Log, "error">): Disposable {
 }
 
 /** Listens, or says in one sentence why that cannot be. */
-function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<Deno.NetAddr> {
-  const onError = (fault: unknown) => relay.broke(fault);
+function listen(
+  relay: Relay,
+  { host: hostname, port, log }: { host: string; port: number; log: Log },
+): Listening {
+  const handle = (request: Request, remote: Deno.NetAddr) => relay.fetch(request, remote);
+  const broke = (fault: unknown) => relay.broke(fault);
   try {
-    return Deno.serve(
-      { hostname, port, onListen: () => undefined, onError },
-      (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
-    );
+    return new Listening({ hostname, port, clock: systemClock, log, handle, broke });
   } catch (fault) {
     const why = fault instanceof Error ? fault.message : String(fault);
     throw new Error(

@@ -100,6 +100,8 @@ export interface WorldOptions {
 /** The user that the daemon of a world runs as. */
 export const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
+/** A process that is a terminal program of a person's. */
+export const SEAT_PID = 500;
 
 /** What the kernel says of requests: they are of our user, and of the process that is asked for. */
 export class FakeSockets implements Sockets {
@@ -110,7 +112,7 @@ export class FakeSockets implements Sockets {
   holders: readonly number[] | undefined;
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
-  readonly holds = (pid: number) => this.holders?.includes(pid) ?? true;
+  readonly holds: Sockets["holds"] = (pid) => this.holders?.includes(pid) ?? true;
 }
 
 /** A machine without a tmux. */
@@ -148,7 +150,8 @@ export const BASE = "http://127.0.0.1:8377";
 
 function callersOf(options: WorldOptions): CallerFacts {
   const { sockets = new FakeSockets(), at_terminal = false } = options;
-  return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal };
+  const isSeat = (pid: number) => pid === SEAT_PID;
+  return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isSeat };
 }
 
 export type World = Awaited<ReturnType<typeof world>>;

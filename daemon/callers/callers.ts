@@ -11,12 +11,14 @@ export interface CallerFacts {
   readonly uid: number | null;
   /** Whether a person has opened the terminal of a process, which no agent started. */
   isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
+  /** Whether a process is what people sit in front of, and no agent. */
+  isSeat(pid: number): boolean;
 }
 
 export interface CallersDeps extends CallerFacts {
   /** Where the daemon listens; the port is undefined before it is known. */
   readonly local: () => { readonly host: string; readonly port: number | undefined };
-  /** Live peers that have a process or a pane. */
+  /** Live peers that have a process or a pane, and processes that were proved to be a peer's. */
   agents(): readonly KnownAgent[];
   parentOf(pid: number): number | undefined;
 }
@@ -58,8 +60,12 @@ export class Callers {
 
   /** Whether the kernel shows that this process, or one below it, sends the request. */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
-    if (pid === undefined || remote === undefined) return false;
-    return this.#deps.sockets.holds(pid, this.#connectionOf(remote));
+    return pid !== undefined && this.#holds(pid, { remote });
+  }
+
+  /** `most`: how many processes below it are looked at. */
+  #holds(pid: number, { remote }: Pick<Caller, "remote">, most?: number): boolean {
+    return remote !== undefined && this.#deps.sockets.holds(pid, this.#connectionOf(remote), most);
   }
 
   /** Of the processes that a hook names, those that the kernel shows it to be run by. */
@@ -79,10 +85,13 @@ export class Callers {
     return false;
   }
 
-  /** Whether a registered agent, or what it has started, sends the request. */
+  /**
+   * Whether a registered agent, or what it has started, sends the request. All of its processes are
+   * looked at: one that has many children is an agent as well.
+   */
   isAgent(caller: Pick<Caller, "remote">): boolean {
     return this.#deps.agents().some(({ agent_pid }) =>
-      agent_pid !== null && this.isProcess(agent_pid, caller)
+      agent_pid !== null && this.#holds(agent_pid, caller, Infinity)
     );
   }
 

@@ -4,7 +4,7 @@ import { clientEnvironment } from "../tmux_connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
 import type { CallerFacts } from "./callers.ts";
 import { machineSockets } from "./sockets.ts";
-import { isPersonAtTerminal, type TmuxClient } from "./terminal.ts";
+import { isPersonAtTerminal, isSeat, type TmuxClient } from "./terminal.ts";
 
 /** `search_path` is the `PATH` in which tmux is looked for. */
 export function callerFacts(search_path: string): CallerFacts {
@@ -13,22 +13,40 @@ export function callerFacts(search_path: string): CallerFacts {
     sockets: machineSockets(),
     uid: Deno.uid(),
     isPersonAtTerminal: (pid, agents) => isPersonAtTerminal(pid, { agents, clientsOf }),
+    isSeat,
   };
 }
 
-/** Asked in place, as a request waits for it, and only where nothing else tells. */
+/** A tmux server that is stopped answers nobody, and everything waits while it is asked. */
+const TMUX_SECONDS_MAX = "1";
+
+/**
+ * Asked in place, as a request waits for it, and only where nothing else tells. A client hands its
+ * output to its server, where a pipe would stay open for as long as the server does not read: so it
+ * is a file.
+ */
 function clientsAt(tmux_socket: string, search_path: string): TmuxClient[] {
   const checked = checkSocket(tmux_socket);
   if (checked.state !== "trusted") return [];
-  const { stdout } = new Deno.Command("tmux", {
-    args: ["-N", "-S", checked.path, "list-clients", "-F", "#{pid} #{client_pid}"],
-    env: clientEnvironment(search_path),
-    clearEnv: true,
-    stdin: "null",
-    stderr: "null",
-  }).outputSync();
-  return new TextDecoder().decode(stdout).trim().split("\n").map((line) => {
-    const [server_pid = 0, client_pid = 0] = line.split(" ").map(Number);
-    return { server_pid, client_pid };
-  });
+  const ask = ["tmux", "-N", "-S", checked.path, "list-clients", "-F", "#{pid} #{client_pid}"];
+  const file = Deno.makeTempFileSync({ prefix: "mesh-clients-" });
+  try {
+    new Deno.Command("sh", {
+      args: ["-c", TO_FILE, file, "-s", "KILL", TMUX_SECONDS_MAX, ...ask],
+      env: clientEnvironment(search_path),
+      clearEnv: true,
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).outputSync();
+    return Deno.readTextFileSync(file).trim().split("\n").map((line) => {
+      const [server_pid = 0, client_pid = 0] = line.split(" ").map(Number);
+      return { server_pid, client_pid };
+    });
+  } finally {
+    Deno.removeSync(file);
+  }
 }
+
+/** Its own name is the file that the output goes to. */
+const TO_FILE = 'exec timeout "$@" > "$0"';

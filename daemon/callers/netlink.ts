@@ -35,6 +35,8 @@ const REQUEST_BYTES = 72;
 const ANSWER_BYTES_MAX = 4096;
 /** Where `struct inet_diag_msg` begins, and its fields within it. */
 const MESSAGE = { at: 16, family: 0, client_port: 4, server_port: 6, uid: 64, inode: 68 } as const;
+/** What stands before an IPv4 address in an IPv6 one. */
+const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
 /** Answers to earlier requests that may be passed over. */
 const STALE_MAX = 8;
 
@@ -118,24 +120,35 @@ function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
 
 /** The same from the kernel's table of connections, which lists every one of them. */
 export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
-  for (const table of ["tcp", "tcp6"]) {
-    for (const line of (readProcFile(`net/${table}`) ?? "").split("\n").slice(1)) {
-      const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/);
-      if (!isEndpoint(local, client) || !isEndpoint(remote, server)) continue;
-      return { uid: Number(uid), inode: Number(inode) };
-    }
-  }
-  return undefined;
+  return inTable((local, remote) => isEndpoint(local, client) && isEndpoint(remote, server))[0];
+}
+
+/** All connections that a client's end has to a port, at whatever address of this machine. */
+export function allInTable(client: Endpoint, server_port: number): SocketEnd[] {
+  return inTable((local, remote) => isEndpoint(local, client) && portOf(remote) === server_port);
+}
+
+function inTable(isWanted: (local: string, remote: string) => boolean): SocketEnd[] {
+  return ["tcp", "tcp6"].flatMap((name) =>
+    (readProcFile(`net/${name}`) ?? "").split("\n").slice(1).flatMap((line) => {
+      const [, local = "", remote = "", , , , , uid, , inode] = line.trim().split(/\s+/);
+      return isWanted(local, remote) ? [{ uid: Number(uid), inode: Number(inode) }] : [];
+    })
+  );
+}
+
+function portOf(endpoint: string): number {
+  return parseInt(endpoint.split(":", 2)[1] ?? "", 16);
 }
 
 /** `0100007F:C350`: the address in words of the machine's byte order, the port in network order. */
-function isEndpoint(text: string | undefined, { bytes, port }: Endpoint): boolean {
-  const [address = "", port_hex = ""] = (text ?? "").split(":");
-  if (parseInt(port_hex, 16) !== port) return false;
+function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
+  if (portOf(text) !== port) return false;
+  const [address = ""] = text.split(":", 1);
   const known =
     address.match(/.{8}/g)?.flatMap((word) =>
       word.match(/../g)?.reverse().map((byte) => parseInt(byte, 16)) ?? []
     ) ?? [];
-  const tail = known.slice(-bytes.length);
-  return tail.length === bytes.length && tail.every((byte, at) => byte === bytes[at]);
+  const whole = known.length > bytes.length ? [...MAPPED, ...bytes] : bytes;
+  return known.length === whole.length && known.every((byte, at) => byte === whole[at]);
 }

@@ -2,7 +2,7 @@
 
 import { isHidden, linkOf, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
-import { SocketDiagnostics } from "./netlink.ts";
+import { allInTable, type Endpoint, SocketDiagnostics } from "./netlink.ts";
 
 /** The client's end of a connection, as the kernel knows it. */
 export interface SocketEnd {
@@ -26,11 +26,13 @@ export interface Sockets {
   readonly provable: boolean;
   /** The client's end; undefined where it is closed, on another machine or not to be found. */
   find(connection: Connection): SocketEnd | undefined;
-  /** Whether this process, or one below it, holds the client's end. */
-  holds(pid: number, connection: Connection): boolean;
+  /** Whether this process, or one of so many below it, holds the client's end. */
+  holds(pid: number, connection: Connection, most?: number): boolean;
 }
 
-/** Processes of one tree that are looked through for a socket. */
+const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
+
+/** Processes of one tree that are looked through for a socket, where no other bound is given. */
 const TREE_MAX = 512;
 
 /** The connections of this machine. */
@@ -44,26 +46,34 @@ class LinuxSockets implements Sockets {
   readonly #kernel = new SocketDiagnostics();
 
   find({ remote, local_port, local_host }: Connection): SocketEnd | undefined {
-    const client = parseAddress(remote.hostname);
-    if (!client) return undefined;
-    const loopback = client.family === "ipv4" ? "127.0.0.1" : "::1";
-    for (const hostname of new Set([local_host, loopback, remote.hostname])) {
-      const server = parseAddress(hostname);
-      if (server?.family !== client.family) continue;
-      const found = this.#kernel.find(
-        { ...client, port: remote.port },
-        { ...server, port: local_port },
-      );
-      // A socket that its process has closed belongs to nobody, and the kernel then says "root".
-      if (found && found.inode !== 0) return found;
-    }
-    return undefined;
+    const address = parseAddress(remote.hostname);
+    if (!address) return undefined;
+    const client = { ...address, port: remote.port };
+    const found = this.#find(client, local_host, local_port);
+    // A socket that its process has closed belongs to nobody, and the kernel then says "root".
+    return found && found.inode !== 0 ? found : undefined;
   }
 
-  holds(pid: number, connection: Connection): boolean {
+  /**
+   * With a wildcard nobody tells which of this machine's addresses was called, and a client may
+   * call a second one from the port of another user's program: only one that is alone counts.
+   */
+  #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
+    const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
+    const server = parseAddress(hostname);
+    if (server?.bytes.some((byte) => byte !== 0)) {
+      return server.family === client.family
+        ? this.#kernel.find(client, { ...server, port: local_port })
+        : undefined;
+    }
+    const [only, ...more] = allInTable(client, local_port);
+    return more.length === 0 ? only : undefined;
+  }
+
+  holds(pid: number, connection: Connection, most = TREE_MAX): boolean {
     const end = this.find(connection);
     if (!end) return false;
-    return treeOf(pid, TREE_MAX).some((one) => hasDescriptor(one, end.inode));
+    return treeOf(pid, most).some((one) => hasDescriptor(one, end.inode));
   }
 }
 
@@ -80,8 +90,12 @@ function hasDescriptor(pid: number, inode: number): boolean {
 }
 
 /** macOS shows the sockets of a process to its owner by `lsof` alone, which takes some 50 ms. */
-function holdsByLsof(pid: number, { remote, local_port }: Connection): boolean {
-  const pids = treeOf(pid, TREE_MAX).join(",");
+function holdsByLsof(
+  pid: number,
+  { remote, local_port }: Connection,
+  most = TREE_MAX,
+): boolean {
+  const pids = treeOf(pid, most).join(",");
   const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
   try {
     const { stdout } = new Deno.Command("/usr/sbin/lsof", { args: filter, stderr: "null" })

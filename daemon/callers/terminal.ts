@@ -35,7 +35,7 @@ export interface TerminalOptions {
   clientsOf(tmux_socket: string): readonly TmuxClient[];
 }
 
-/** Ancestors that are looked at: deeper than any terminal, and an end for a damaged table. */
+/** Ancestors that are looked at. Who stands deeper than this is taken for no person. */
 const ANCESTORS_MAX = 64;
 
 /** Variables by which a running agent marks what it starts. */
@@ -64,10 +64,18 @@ const EMULATORS = setOf(
   wezterm-gui xfce4-terminal xterm yakuake`,
 );
 /** Servers of terminals that leave the tree of whoever starts them. */
-const MULTIPLEXERS = new Set(["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"]);
+const MULTIPLEXERS: ReadonlySet<string> = new Set([
+  ...["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"],
+]);
 
 function setOf(words: string): ReadonlySet<string> {
   return new Set(words.split(/\s+/));
+}
+
+/** Whether a process by its name lets people in, shows terminals, or keeps a session of theirs. */
+export function isSeat(pid: number): boolean {
+  const name = commandOf(pid) ?? "";
+  return [LOGINS, EMULATORS, MULTIPLEXERS].some((seats) => seats.has(name)) || name === "systemd";
 }
 
 /** True when a person has opened the terminal of this process, as far as can be told. */
@@ -78,6 +86,7 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   if (terminal === undefined || leader === undefined || leader === 1) return false;
   if (terminalOf(leader) !== terminal) return false;
   const chain = ancestorsOf(pid);
+  if (chain === undefined) return false; // An agent may stand above what was looked at.
   const within = chain.slice(0, chain.indexOf(leader) + 1);
   if (within.length === 0) return false; // Its parent has ended: it was left behind by somebody.
   if (within.some(namesAgent)) return false;
@@ -133,9 +142,11 @@ function isPersonsMultiplexer(
   );
 }
 
-function ancestorsOf(pid: number): number[] {
+/** A process and all above it, the nearest first; undefined where there are too many. */
+function ancestorsOf(pid: number): number[] | undefined {
   const chain: number[] = [];
-  for (let at: number | undefined = pid; at && chain.length < ANCESTORS_MAX; at = parentOf(at)) {
+  for (let at: number | undefined = pid; at; at = parentOf(at)) {
+    if (chain.length === ANCESTORS_MAX) return undefined;
     chain.push(at);
   }
   return chain;

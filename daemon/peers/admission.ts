@@ -113,8 +113,7 @@ export class Admission {
     if (!found) return undefined;
     const { agent_pid, backend, name, circle } = registration;
     if (found.closed) throw new Problem("peer_retired", { peer_id });
-    if (found.status === "retired") {
-      if (agent_pid && this.#startOf(registration)) return found;
+    if (found.status === "retired" && !(agent_pid && this.#startOf(registration))) {
       throw new Problem("peer_retired", { peer_id });
     }
     if (entrance.certificate) {
@@ -142,9 +141,10 @@ export class Admission {
     const circle = circleOf(registration, entrance);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
+    const facts = this.#facts(registration);
     return {
-      ...this.#facts(registration),
-      agent_proved: isProved(undefined, registration, entrance),
+      ...facts,
+      agent_proved: isProved(undefined, facts, entrance),
       peer_id,
       circle,
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
@@ -194,7 +194,7 @@ export class Admission {
     };
     return {
       ...facts,
-      agent_proved: isProved(before, registration, entrance),
+      agent_proved: isProved(before, facts, entrance),
       circle,
       name: freeName(db, { name, circle, peer_id }),
       role,
@@ -247,14 +247,15 @@ export class Admission {
   }
 }
 
-/** What was proved of a process stays so until another one is named. */
+/** What was proved of a process stays so until another one is named; a pid may be given anew. */
 function isProved(
-  before: Pick<StoredPeer, "agent_pid" | "agent_proved"> | undefined,
-  { agent_pid = before?.agent_pid ?? undefined }: Registration,
+  before: StoredPeer | undefined,
+  { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
   { isProcess }: Entrance,
 ): boolean {
-  if (agent_pid === undefined) return false;
-  return isProcess?.(agent_pid) || (agent_pid === before?.agent_pid && before.agent_proved);
+  if (agent_pid === null) return false;
+  const is_same = agent_pid === before?.agent_pid && agent_started === before.agent_started;
+  return isProcess?.(agent_pid) || (is_same && before.agent_proved);
 }
 
 /**

@@ -149,7 +149,6 @@ export class Directory {
    */
   voiceOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): Voice {
     if (role === "human") return proven_human ? "human" : "unverified";
-    if (role === "service") return "peer";
     return this.looksHuman(name) ? "unverified" : "peer";
   }
 

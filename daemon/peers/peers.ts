@@ -30,6 +30,8 @@ export interface Reactions {
     closed_asks: number;
     dropped_deliveries: number;
   };
+  /** The kernel has shown that this process is a peer's. */
+  proved(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
   prompted(peer_id: string, prompt: string): void;
   /** A turn of it has ended with this message. */
   answered(peer_id: string, last_message: string): void;
@@ -99,6 +101,7 @@ export class Peers {
       this.#takePane(tx, peer);
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
+      if (peer.agent_proved) this.#needs.reactions.proved(peer);
       const { peer_id, name, circle, backend, role } = peer;
       const back = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;

@@ -64,6 +64,8 @@ const Place = StoredPeer.pick({
 });
 export type Place = z.output<typeof Place>;
 
+const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
+
 const ADDRESS = `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
   mesh_session_id, closed, dropped_at`;
 
@@ -120,6 +122,15 @@ export function alive(db: Reader): StoredPeer[] {
   return db.all(
     Row,
     "select * from peers where status in ('online', 'busy') and dropped_at is null",
+  );
+}
+
+/** Processes that were proved to be a peer's, of peers that have gone as well. */
+export function provedProcesses(db: Reader): z.output<typeof Process>[] {
+  return db.all(
+    Process,
+    `select agent_pid, agent_started from peers
+     where agent_proved and agent_pid is not null and agent_started is not null`,
   );
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { routesOf } from "../../daemon/routes.ts";
 import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../daemon/callers/pages/pages.ts";
-import { BASE, FakeSockets, HERE, OTHER_UID, type World, world } from "../world.ts";
+import { BASE, FakeSockets, HERE, OTHER_UID, SEAT_PID, type World, world } from "../world.ts";
 import { enter, post, signIn } from "./cast.ts";
 
 const TOKEN = "a token of 16 letters";
@@ -187,6 +187,55 @@ Deno.test("an agent that holds a person's cookie is not the human", async () => 
   const { ticket } = w.daemon.pages.ticket();
   const redeemed = await post(w, "/dashboard/session", { ticket }, PAGE);
   assert.deepEqual([redeemed.status, redeemed.error], [403, "ticket_refused"]);
+});
+
+Deno.test("an agent with more children than a proof looks at is an agent still", async () => {
+  /** The socket is held by the 600th process below the agent. */
+  class Crowd extends FakeSockets {
+    override readonly holds: FakeSockets["holds"] = (_pid, _end, most = 512) => most >= 600;
+  }
+  await using w = world({ sockets: new Crowd(), settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  w.processes.start(7);
+  await enter(w, "bob", { agent_pid: 7 });
+  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  assert.equal(voice(w, delivery_id), "unverified");
+});
+
+Deno.test("a process that was proved to be an agent's is one until it ends, whatever it says later", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ sockets, settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  for (const pid of [7, 8]) w.processes.start(pid);
+  await enter(w, "bob");
+  await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  sockets.holders = [7];
+  const heard = async () => voice(w, (await post(w, "/notify", said("sam"), page)).delivery_id);
+  await post(w, "/peers/ada/offline");
+  assert.equal(await heard(), "unverified", "it went offline");
+  sockets.holders = undefined;
+  await enter(w, "ada", { agent_pid: 8, runtime_session_id: "s-1" });
+  sockets.holders = [7];
+  assert.equal(await heard(), "unverified", "it named another process");
+  w.processes.end(7);
+  assert.equal(await heard(), "human", "the process has ended");
+});
+
+Deno.test("nobody shuts people out by registering what they sit in front of, or what started the daemon", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ sockets, settings: { "human.name": "sam" } });
+  const page = await signIn(w);
+  await enter(w, "bob");
+  w.processes.start(1);
+  w.processes.start(SEAT_PID);
+  sockets.holders = [];
+  await enter(w, "seat", { agent_pid: SEAT_PID });
+  sockets.holders = undefined;
+  await enter(w, "first", { agent_pid: 1 });
+  await enter(w, "emulator", { agent_pid: SEAT_PID });
+  await post(w, "/peers/emulator/offline");
+  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  assert.equal(voice(w, delivery_id), "human");
 });
 
 Deno.test("a ticket is good once, and for a minute", async () => {

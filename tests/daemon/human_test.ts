@@ -1,6 +1,7 @@
 /** The human: its name is reserved, nobody ends it, and nobody is called so that it is mistaken. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { skeletonOf } from "../../daemon/peers/lookalikes.ts";
 import { type World, world } from "../world.ts";
 import { enter, get, join, notify, post } from "./cast.ts";
@@ -106,6 +107,22 @@ Deno.test("a sender whose name looks like the human's is not verified", async ()
   for (const from_peer of ["samuel", "mcp-0123456789ab", "cli"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
     assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "peer", from_peer);
+  }
+});
+
+Deno.test("a surface that is called as the human may be is not verified in what it says itself", async () => {
+  await using w = world(SAM);
+  await enter(w, "bob");
+  for (
+    const [name, voice] of [
+      ...[["SAM", "unverified"], ["5am", "unverified"], ["dashboard", "unverified"]],
+      ...[["dashb0ard", "unverified"], ["phone", "peer"]],
+    ]
+  ) {
+    const screen = await join(w, name ?? "", { capabilities: ["inbox_surface"] });
+    await screen.say({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
+    const { delivery_id } = z.object({ delivery_id: z.string() }).parse(screen.of("result")[0]);
+    assert.equal(w.daemon.delivery.held(delivery_id)?.voice, voice, name);
   }
 });
 

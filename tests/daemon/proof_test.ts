@@ -1,8 +1,11 @@
 /** What proves a caller to be a peer: the kernel or a certificate, and no word of its own. */
 
 import assert from "node:assert/strict";
-import { FakeSockets, type World, world } from "../world.ts";
+import { FakeProcesses, FakeSockets, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
+import { FakeAgents, FakePanes, SOCKET } from "./fake_panes.ts";
+import { agent, comeBack } from "./restarting.ts";
+import { FakeTerminals, passing, spawningWorld } from "./spawning.ts";
 
 const CLAIM = { path: "/work", backend: "sdk" };
 
@@ -141,4 +144,76 @@ Deno.test("a hook's processes count only as far as the hook is run by them", asy
   sockets.holders = [71];
   await hook(7, 71);
   assert.equal(await pid(), 7);
+});
+
+Deno.test("a retired peer that named a process is not had for the pid of any other", async () => {
+  await using at = strangers();
+  const { w, as } = at;
+  for (const pid of [7, 8]) w.processes.start(pid);
+  const told = { agent_pid: 7, role: "orchestrator", runtime_session_id: "s-1" };
+  const { peer_id } = await as(7, () => enter(w, "boss", told));
+  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
+  for (const agent_pid of [7, 8]) {
+    const refused = await post(w, "/peers", { ...CLAIM, peer_id, agent_pid });
+    assert.deepEqual([refused.status, refused.error], [409, "identity_not_proven"]);
+    const socket = await join(w, "boss", { peer_id, agent_pid });
+    assert.equal(socket.closed?.code, 4003);
+  }
+  assert.equal((await known(w, peer_id)).status, "retired");
+  const back = await as(7, () => post(w, "/peers", { ...CLAIM, peer_id, agent_pid: 7 }));
+  assert.deepEqual([back.status, back.role], [200, "orchestrator"]);
+});
+
+Deno.test("a process that was given the pid of a proved one is not proved itself", async () => {
+  await using at = strangers();
+  const { w, as } = at;
+  w.processes.start(7);
+  const { birth_certificate } = await as(7, () => enter(w, "evil", { agent_pid: 7 }));
+  w.processes.end(7);
+  w.processes.start(7); // The pid is another program's now.
+  const back = await post(w, "/peers", { ...CLAIM, birth_certificate, agent_pid: 7 });
+  assert.equal(back.status, 200);
+  const refused = await post(w, "/peers/evil/kill");
+  assert.deepEqual([refused.status, refused.reason], [409, "process_unproved"]);
+  assert.equal(w.processes.signals.length, 0);
+});
+
+Deno.test("a peer that was linked by its pane is not had by naming its pane and its pid", async () => {
+  const [sights, sockets] = [new FakePanes(), new FakeSockets()];
+  const terminals = new FakeTerminals(new FakeProcesses());
+  await using w = world({ sights, sockets, terminals, adapters: [new FakeAgents()] });
+  w.processes.start(7);
+  sights.open("%3", { front: { pid: 7, started: "1", args: ["claude"] } });
+  const { peer_id } = await post(w, "/panes/%253/link", { backend: "claude-code", name: "ada" });
+  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  const session = { ...place, path: "/work", backend: "claude-code", runtime_session_id: "s-1" };
+  sockets.holders = [666];
+  const other = await post(w, "/peers", session);
+  assert.notEqual(other.peer_id, peer_id);
+  assert.equal((await known(w, other.peer_id)).role, "agent");
+  await w.fetch(`/peers/${other.peer_id}`, { method: "DELETE" });
+  await post(w, "/panes/%253/link", { backend: "claude-code", name: "ada" });
+  const linked = w.daemon.directory.find("ada").peer_id;
+  sockets.holders = [7];
+  assert.equal((await post(w, "/peers", session)).peer_id, linked, "its own process is it");
+});
+
+Deno.test("a peer that restarts is not had by who names its pane meanwhile", async () => {
+  const sockets = new FakeSockets();
+  await using house = await spawningWorld({ sockets });
+  const { w, terminals } = house;
+  const { peer_id, agent_pid } = await agent(house);
+  sockets.holders = [agent_pid, 666];
+  w.processes.start(666);
+  const answer = post(w, "/peers/api/restart");
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.settle();
+  const pane = [...terminals.panes.values()].at(-1);
+  const place = { pane_id: pane?.pane_id, tmux_socket: terminals.socket, backend: "codex" };
+  const thief = { ...place, path: "/", agent_pid: 666, runtime_session_id: "s-9" };
+  const stranger = await post(w, "/peers", thief);
+  assert.notEqual(stranger.peer_id, peer_id);
+  sockets.holders = [pane?.pane_pid ?? 0];
+  assert.equal((await comeBack(house)).peer_id, peer_id);
+  assert.equal((await passing(w, answer)).outcome, "restarted");
 });

@@ -14,9 +14,11 @@ const NOBODY = 65_534;
 /** A listener on loopback, and the connections that it has taken. */
 class Server implements AsyncDisposable {
   readonly #listener: Deno.TcpListener;
+  readonly #hostname: string;
   readonly taken: Deno.TcpConn[] = [];
 
   constructor(hostname = "127.0.0.1") {
+    this.#hostname = hostname;
     this.#listener = Deno.listen({ hostname, port: 0 });
   }
 
@@ -28,7 +30,7 @@ class Server implements AsyncDisposable {
     const connection = await this.#listener.accept();
     this.taken.push(connection);
     const remote = connection.remoteAddr;
-    return { remote, local_port: this.port, local_host: "127.0.0.1" };
+    return { remote, local_port: this.port, local_host: this.#hostname };
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -80,6 +82,61 @@ Deno.test("a process holds what a process below it has opened, and no other does
   await end(owner);
   await end(other);
 });
+
+Deno.test("a process with many children is looked through as far as the caller says", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const crowd = "exec 4<&0; for i in $(seq 520); do (read -r _ <&4) & done; ";
+  const owner = shell(`${crowd} (exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`);
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.holds(owner.pid, connection), false);
+  assert.equal(sockets.holds(owner.pid, connection, Infinity), true);
+  await end(owner);
+});
+
+/** Connects to two addresses of this machine from one port: to a wildcard it is the same client. */
+const TWINS = `use Socket; my ($port) = @ARGV; my ($bound, @held) = 0;
+for my $address ("127.0.0.1", "127.0.0.3") {
+  socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
+  bind($s, sockaddr_in($bound, inet_aton("127.0.0.1"))) or die;
+  ($bound) = sockaddr_in(getsockname($s));
+  connect($s, sockaddr_in($port, inet_aton($address))) or die;
+  push @held, $s; <STDIN>;
+}`;
+
+Deno.test("where a wildcard is listened on, two connections of one port prove nothing", {
+  ignore: !isLinux || !hasPerl(),
+}, async () => {
+  await using server = new Server("0.0.0.0");
+  const args = ["-e", TWINS, String(server.port)];
+  const client = new Deno.Command("perl", { args, stdin: "piped" }).spawn();
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.find(connection)?.uid, Deno.uid());
+  assert.equal(sockets.holds(client.pid, connection), true);
+  const input = client.stdin.getWriter();
+  await input.write(new TextEncoder().encode("\n"));
+  const twin = await server.accept();
+  assert.deepEqual(twin.remote, connection.remote);
+  for (const one of [connection, twin]) {
+    assert.equal(sockets.find(one), undefined);
+    assert.equal(sockets.holds(client.pid, one), false);
+  }
+  client.kill("SIGKILL");
+  await input.abort();
+  await client.status;
+});
+
+function hasPerl(): boolean {
+  try {
+    return new Deno.Command("perl", { args: ["-MSocket", "-e", "1"] }).outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
 
 Deno.test(
   "the connection of another user is told as that user's",

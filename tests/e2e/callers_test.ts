@@ -1,100 +1,14 @@
 /** A real daemon, and those who try to speak as the human, or as another user's program. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { isAlive } from "../../daemon/processes.ts";
-import { MAIN, run } from "./programs.ts";
+import { has, House } from "./callers_house.ts";
+import { run } from "./programs.ts";
 import { until } from "./waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
-const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";
 const NOBODY = 65_534;
-
-/** A daemon with a human called sam, a peer called victim, and a tmux server for a person. */
-class House implements AsyncDisposable {
-  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-callers-" });
-  readonly env: Record<string, string>;
-  readonly #daemon: Deno.ChildProcess;
-  readonly #children: Deno.ChildProcess[] = [];
-  url = "";
-
-  constructor() {
-    Deno.writeTextFileSync(`${this.dir}/config.yaml`, "human: {name: sam}\ndaemon: {port: 0}\n", {
-      mode: 0o600,
-    });
-    this.env = {
-      PATH: Deno.env.get("PATH") ?? "/usr/bin:/bin",
-      HOME: this.dir,
-      DENO_DIR: Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME") ?? "", ".cache/deno"),
-      MESH_STATE: `${this.dir}/state`,
-      MESH_CONFIG: `${this.dir}/config.yaml`,
-      TMUX_TMPDIR: this.dir,
-      NO_COLOR: "1",
-    };
-    const mesh = `exec ${Deno.execPath()} run -A --cached-only --quiet ${MAIN} "$@"\n`;
-    Deno.writeTextFileSync(`${this.dir}/mesh`, `#!/bin/sh\n${mesh}`, { mode: 0o755 });
-    this.#daemon = this.start([`${this.dir}/mesh`, "daemon"]);
-  }
-
-  /** Starts a program in this house's environment, and nothing of ours besides. */
-  start([program = "", ...args]: readonly string[]): Deno.ChildProcess {
-    const child = new Deno.Command(program, {
-      args,
-      env: this.env,
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
-    this.#children.push(child);
-    return child;
-  }
-
-  async ready(): Promise<void> {
-    this.url = await until("the daemon", () => {
-      try {
-        return String(JSON.parse(Deno.readTextFileSync(`${this.dir}/state/daemon.json`)).url);
-      } catch {
-        return undefined;
-      }
-    });
-    const body = JSON.stringify({ name: "victim", path: "/", backend: "sdk" });
-    const answer = await fetch(`${this.url}/peers`, { method: "POST", body });
-    assert.equal((await answer.json()).display_name, "victim");
-  }
-
-  tmux(...args: string[]): void {
-    const { success, stderr } = new Deno.Command("tmux", {
-      args: ["-u", "-f", "/dev/null", ...args],
-      env: this.env,
-      clearEnv: true,
-    }).outputSync();
-    assert.ok(success, new TextDecoder().decode(stderr));
-  }
-
-  /** Whose word a message of this text counts as, once it is there. */
-  voice(text: string): Promise<string> {
-    return until(`the message "${text}"`, () => {
-      using db = new DatabaseSync(`${this.dir}/state/mesh.db`, { readOnly: true });
-      const found = db.prepare("select voice from messages where text = ?").get(text);
-      return found === undefined ? undefined : String(found["voice"]);
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const name of ["person", "agent"]) {
-      run("env", [`TMUX_TMPDIR=${this.dir}`, "tmux", "-L", name, "kill-server"]);
-    }
-    this.#daemon.kill("SIGTERM");
-    for (const child of this.#children) {
-      if (child !== this.#daemon && isAlive(child.pid)) child.kill("SIGKILL");
-      await child.status;
-    }
-    await Deno.remove(this.dir, { recursive: true });
-  }
-}
 
 /** What an agent with a shell tries, each with a text of its own. */
 const TRICKS = `
@@ -140,6 +54,82 @@ Deno.test("whatever an agent with a shell tries, it does not speak as the human"
   const typed = `${house.dir}/mesh notify victim 'a person in a pane' --from sam`;
   house.tmux("-L", "person", "send-keys", "-t", "work", typed, "Enter");
   assert.equal(await house.voice("a person in a pane"), "human");
+});
+
+/** The same in a terminal that a person opened: nothing but the agent itself stands in its way. */
+const TRICKS_AT_HOME = `
+exec 2>/dev/null
+register() { curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$1'}' "$URL/peers"; }
+alone() { env -i HOME="$HOME" PATH="$PATH" URL="$URL" MESH_STATE="$MESH_STATE" \
+  MESH_CONFIG="$MESH_CONFIG" DENO_DIR="$DENO_DIR" script -qec "$1" /dev/null; }
+register $$
+alone "mesh notify victim 'while it is registered' --from sam"
+curl -s -d '{}' "$URL/peers/agent/offline"
+alone "mesh notify victim 'while it is offline' --from sam"
+register $$
+sleep 60 & register $!
+alone "mesh notify victim 'after it named another process' --from sam"
+curl -s -X DELETE "$URL/peers/agent"
+alone "mesh notify victim 'after it was closed' --from sam"
+register $$
+for depth in 60 61 62 63; do alone "bash $HOME/deep.sh $depth"; done
+`;
+const DEEP = `if [ "$1" = "0" ]; then mesh notify victim "from $2 below" --from sam
+else bash $HOME/deep.sh $(($1 - 1)) "\${2:-$1}"; fi; true`;
+
+Deno.test("an agent in a person's terminal does not get to be the person by leaving the mesh", {
+  ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  Deno.writeTextFileSync(`${house.dir}/deep.sh`, DEEP);
+  const tricks = `URL=${house.url}\nPATH=$HOME:$PATH${TRICKS_AT_HOME}`;
+  Deno.writeTextFileSync(`${house.dir}/tricks.sh`, tricks);
+  const type = (line: string) =>
+    house.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
+  type(`${house.dir}/mesh notify victim before --from sam`);
+  assert.equal(await house.voice("before"), "human");
+  type(`bash ${house.dir}/tricks.sh`);
+  for (
+    const trick of [
+      "while it is registered",
+      "while it is offline",
+      "after it named another process",
+      "after it was closed",
+      ...[60, 61, 62, 63].map((depth) => `from ${depth} below`),
+    ]
+  ) {
+    assert.equal(await house.voice(trick), "unverified", trick);
+  }
+});
+
+const STOPPED = `
+curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
+tmux -L agent new-session -d "while ! [ -e $HOME/go ]; do sleep 0.05; done
+mesh notify victim 'from a tmux that is stopped' --from sam; sleep 60"
+tmux -L agent display-message -p '#{pid}' > "$HOME/server"
+sleep 60
+`;
+
+Deno.test("a tmux server that is stopped does not stop the daemon", {
+  ignore: !isLinux || !has("tmux") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const script = `URL=${house.url}\nPATH=$HOME:$PATH\nexport PATH${STOPPED}`;
+  Deno.writeTextFileSync(`${house.dir}/stopped.sh`, script);
+  house.start(["bash", `${house.dir}/stopped.sh`]);
+  const server = await until("the server", () => {
+    return Number(run("cat", [`${house.dir}/server`])) || undefined;
+  });
+  Deno.kill(server, "SIGSTOP");
+  try {
+    Deno.writeTextFileSync(`${house.dir}/go`, "");
+    assert.equal(await house.voice("from a tmux that is stopped"), "unverified");
+  } finally {
+    Deno.kill(server, "SIGCONT");
+  }
 });
 
 Deno.test("a terminal that a registered peer runs in is not a person's", {

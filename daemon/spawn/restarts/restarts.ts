@@ -47,6 +47,13 @@ export interface RestartNeeds extends PreflightNeeds {
   ): void;
 }
 
+/** How a registration came in. */
+interface Entrance {
+  readonly by_hook?: boolean;
+  /** Whether the kernel shows that this process, or one below it, sends the registration. */
+  readonly isProcess?: (pid: number) => boolean;
+}
+
 /** Whoever asks without saying who. */
 const NOBODY = "cli";
 
@@ -119,9 +126,10 @@ export class Restarts {
   }
 
   /** Whoever registers in the pane of a restart that launched is the very peer. */
-  awaited({ peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration):
-    | Partial<Registration>
-    | undefined {
+  awaited(
+    { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
+    { by_hook, isProcess }: Entrance,
+  ): Partial<Registration> | undefined {
     if (pane_id === undefined) return undefined;
     const found = rows.open(this.#ground.db).find((open) =>
       open.pane_id === pane_id && (open.state === "launch" || open.state === "register") &&
@@ -130,6 +138,9 @@ export class Restarts {
     );
     const subject = found && this.#needs.subject(found.peer_id);
     if (!found || !subject || subject.backend !== backend) return undefined;
+    // Anybody may name the pane: only what was started in it takes the peer's place.
+    const is_from_pane = found.new_pid !== null && isProcess?.(found.new_pid);
+    if (!by_hook && !is_from_pane) return undefined;
     if (subject.status === "retired") return undefined; // It was retired meanwhile.
     const pid = agent_pid ?? found.new_pid;
     const { name, circle } = subject;

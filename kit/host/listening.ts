@@ -1,0 +1,89 @@
+/** An address that stays ours for as long as the process runs, whatever connects to it. */
+
+import type { Clock } from "kit/clock.ts";
+import type { Log } from "kit/log.ts";
+
+/** How long an address is left alone that could not be listened on again. */
+const RETRY_MS = 100;
+/** How often it is logged that connections cannot be taken. */
+const LOG_EVERY_MS = 10_000;
+
+type Handler = (request: Request, remote: Deno.NetAddr) => Response | Promise<Response>;
+
+export interface ListeningOptions {
+  readonly hostname: string;
+  /** 0 picks one. */
+  readonly port: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly handle: Handler;
+  /** What is answered after a fault of ours. */
+  broke(fault: unknown): Response;
+}
+
+/**
+ * The runtime stops listening for good when it cannot take a connection, as when all files that a
+ * process may have are open: whoever connects often enough would have it end, or stay deaf, and on
+ * the same machine could listen in its place. So it listens again at once.
+ */
+export class Listening {
+  readonly #options: ListeningOptions;
+  readonly #ending = new AbortController();
+  #server: Deno.HttpServer<Deno.NetAddr>;
+  #logged_at = Number.NEGATIVE_INFINITY;
+
+  /** Throws where the address cannot be listened on. */
+  constructor(options: ListeningOptions) {
+    this.#options = options;
+    this.#server = this.#listen(options.port);
+    void this.#keep();
+  }
+
+  get addr(): Deno.NetAddr {
+    return this.#server.addr;
+  }
+
+  /** Takes no more connections; resolves once what was under way is answered. */
+  async shutdown(): Promise<void> {
+    this.#ending.abort();
+    await this.#server.shutdown();
+  }
+
+  #listen(port: number): Deno.HttpServer<Deno.NetAddr> {
+    const { hostname, handle, broke } = this.#options;
+    const options = { hostname, port, onListen: () => undefined, onError: broke };
+    return Deno.serve(options, (request, { remoteAddr }) => handle(request, remoteAddr));
+  }
+
+  async #keep(): Promise<void> {
+    const { port } = this.addr;
+    while (!this.#ending.signal.aborted) {
+      try {
+        return await this.#server.finished;
+      } catch (fault) {
+        this.#say("No connection can be taken for now", fault);
+      }
+      await this.#again(port);
+    }
+  }
+
+  async #again(port: number): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        this.#server = this.#listen(port);
+        return;
+      } catch (fault) {
+        this.#say("The address cannot be listened on again for now", fault);
+      }
+      await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined);
+    }
+  }
+
+  #say(what: string, fault: unknown): void {
+    const { clock, log } = this.#options;
+    if (clock.now() - this.#logged_at < LOG_EVERY_MS) return;
+    this.#logged_at = clock.now();
+    log.error(what, { fault });
+  }
+}
