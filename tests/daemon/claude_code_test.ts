@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { FakeClock, systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
 import { isProved, nativeRung } from "../../daemon/agents/claude_code/native.ts";
@@ -10,6 +10,7 @@ import { sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { claudeScreen } from "../../daemon/agents/screens.ts";
 import { startOf } from "../../daemon/processes.ts";
+import { FakeClock } from "../support/clock.ts";
 import { silent, until } from "./terminal.ts";
 
 function golden(path: string): string {

@@ -1,11 +1,13 @@
 /** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
 
-import { countingIds, FakeClock, type Ids, randomIds } from "kit/clock.ts";
+import { type Ids, randomIds } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Ears } from "kit/tunnel/line.ts";
 import { Relay } from "../../relay/app.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Dial } from "../../daemon/uplink.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { End } from "./network.ts";
 
