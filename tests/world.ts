@@ -101,7 +101,7 @@ export interface WorldOptions {
 }
 
 /** The user that the daemon of a world runs as. */
-export const OWN_UID = 1000;
+const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
 
 /** What the kernel says of requests: they are of our user, and of the process that is asked for. */

@@ -36,7 +36,7 @@ interface Standing {
 }
 
 /** The edge to the machines: whole daemons, or answers by hand, each by its exact id. */
-export class TunnelTwin implements Machines {
+class TunnelTwin implements Machines {
   readonly heard: { daemon_id: string; request: MachineRequest }[] = [];
   mishap: Mishap | undefined;
   readonly #machines = new Map<string, Standing>();
@@ -93,7 +93,7 @@ function failure(code: Mishap["code"], daemon_id: string, may_have_been_delivere
 }
 
 /** Lets all through until a test says otherwise. */
-export class TestPace {
+class TestPace {
   wait: number | undefined;
   readonly seen: string[] = [];
 

@@ -99,7 +99,7 @@ function formOf(params: Params | string): string {
   return typeof params === "string" ? params : queryOf(params);
 }
 
-export function queryOf(params: Params): string {
+function queryOf(params: Params): string {
   const given = Object.entries(params).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]]
   );

@@ -17,7 +17,7 @@ export const OTHER_SECRET = `mesh_sk_${"o".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
 /** Ids that no other daemon of the test draws: its own id is `dm-…` with this number. */
-export function idsFrom(number: number): Ids {
+function idsFrom(number: number): Ids {
   const ids = countingIds();
   for (let drawn = 1; drawn < number; drawn++) ids.hex(1);
   return ids;
