@@ -283,7 +283,8 @@ export const COMMANDS: readonly Command[] = [
   COMPLETIONS,
 ];
 
-const ABOUT = {
+/** What the help of the whole program begins with. */
+export const ABOUT = {
   summary: "Agent Mesh: lets coding agents, and you, ask each other.",
   version: VERSION,
 };
@@ -307,30 +308,4 @@ export async function runCli(
   } catch (fault) {
     return explain(fault, terminal, { json: args.includes("--json") });
   }
-}
-
-/** The help of every command, as the golden file has it. */
-export function renderHelp(): string {
-  let text = "";
-  const out = (more: string) => void (text += more);
-  const terminal: Terminal = {
-    columns: undefined,
-    colours: false,
-    person: false,
-    out,
-    err: out,
-    read: () => Promise.resolve(""),
-  };
-  const parser = parserOf(COMMANDS, { ...ABOUT, terminal }, () => Promise.resolve());
-  parser.outputHelp();
-  for (const command of parser.commands) {
-    for (const one of [command, ...command.commands]) {
-      if (!isHidden(one.name())) text += `\n${"─".repeat(40)}\n`, one.outputHelp();
-    }
-  }
-  return text;
-}
-
-function isHidden(name: string): boolean {
-  return COMMANDS.some(({ words, hidden }) => hidden && words.split(" ")[0] === name);
 }

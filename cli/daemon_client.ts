@@ -63,7 +63,7 @@ export function readBeacon(env: Env): Beacon | undefined {
   return beacon.success && isAlive(beacon.data.pid) ? beacon.data : undefined;
 }
 
-export function beaconPath(env: Env): string {
+function beaconPath(env: Env): string {
   return join(statePath(env), "daemon.json");
 }
 

@@ -44,7 +44,7 @@ async function logs({ env, terminal, clock }: Session, words: Words): Promise<nu
 }
 
 /** The last whole lines of a file, of the one before it where it was just begun; and its end. */
-export function lastLines(path: string, count: number): { lines: string[]; end: number } {
+function lastLines(path: string, count: number): { lines: string[]; end: number } {
   const end = sizeOf(path) ?? 0;
   const lines = count === 0 ? [] : tailOf(path, end);
   const older = lines.length < count ? tailOf(`${path}.1`, sizeOf(`${path}.1`) ?? 0) : [];

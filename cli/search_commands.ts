@@ -136,7 +136,7 @@ export async function showAny(session: Session, words: Words): Promise<number> {
   return EXIT.done;
 }
 
-export function showMessages(to: Terminal, messages: readonly Message[], clock: Clock): void {
+function showMessages(to: Terminal, messages: readonly Message[], clock: Clock): void {
   printTable(
     to,
     [

@@ -9,7 +9,7 @@ import type { Database, Tx } from "kit/sqlite.ts";
 import { canonicalJson } from "kit/text.ts";
 
 /** How long a key stands for its first request. */
-export const KEPT_MS = 24 * 3_600_000;
+const KEPT_MS = 24 * 3_600_000;
 /** Keys that retention drops in one beat. */
 const FORGET_ROWS_MAX = 500;
 

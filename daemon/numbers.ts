@@ -32,12 +32,6 @@ export function keyedNumbers(secret: string): Numbers {
   };
 }
 
-/** Numbers as they are: `000000000001`, … for tests, which write ids down. */
-export const plainNumbers: Numbers = {
-  ident: (seq) => seq.toString(16).padStart(12, "0"),
-  seq: (ident) => IDENT.test(ident) ? parseInt(ident, 16) : null,
-};
-
 type Pair = readonly [high: number, low: number];
 
 function forward([high, low]: Pair, key: number): Pair {

@@ -144,11 +144,6 @@ export function foregroundOf(pane_pid: number): number | undefined {
   return positive(fact(pane_pid, "foreground"));
 }
 
-/** Whether a process has a controlling terminal. */
-export function hasTerminal(pid: number): boolean {
-  return terminalOf(pid) !== undefined;
-}
-
 /** The controlling terminal of a process, as a number that two processes may share. */
 export function terminalOf(pid: number): number | undefined {
   return positive(fact(pid, "terminal"));

@@ -5,9 +5,9 @@ import type { Log } from "kit/log.ts";
 import { Splitter } from "kit/text.ts";
 
 /** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
-export const COMMANDS_MAX = 256;
+const COMMANDS_MAX = 256;
 /** Bytes of commands that may wait to be answered. Message texts travel by file, not in here. */
-export const COMMAND_BYTES_MAX = 1_048_576;
+const COMMAND_BYTES_MAX = 1_048_576;
 /** A server that has not answered by then is stopped or drowning; the connection is given up. */
 export const ANSWER_MS_MAX = 5_000;
 

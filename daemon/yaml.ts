@@ -1,8 +1,8 @@
-/** Reads YAML 1.2: the small reader, since every start and every command pays for it. */
+/** Reads YAML 1.2 with the smaller of two libraries: docs/decisions/003-two-yaml-libraries.md. */
 
 import { CORE_SCHEMA, loadAll } from "js-yaml";
 
-/** The value of a text of one document; null when it says nothing. Throws on any mistake. */
+/** Parses a text of one document; null if it is empty. Throws on any error in it. */
 export function parseYaml(text: string): unknown {
   const [value = null, ...more] = loadAll(text, { schema: CORE_SCHEMA });
   if (more.length > 0) throw new Error(`found ${more.length + 1} documents; allowed: one`);

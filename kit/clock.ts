@@ -39,51 +39,6 @@ export async function inTime<T>(ms: number, work: Promise<T>, late: string): Pro
   }
 }
 
-/** Time stands still until a test moves it; sleepers wake in order of their deadlines. */
-export class FakeClock implements Clock {
-  #now = Date.parse("2030-01-01T00:00:00Z");
-  #sleepers: { due: number; wake: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const sleeper = { due: this.#now + ms, wake: resolve };
-    this.#sleepers.push(sleeper);
-    signal?.addEventListener("abort", () => {
-      this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-      reject(signal.reason);
-    }, { once: true });
-    return promise;
-  }
-
-  /** Lets everything that is ready run, the open group's commit included. */
-  async settle(): Promise<void> {
-    for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
-  }
-
-  async advance(ms: number): Promise<void> {
-    await this.settle();
-    const until = this.#now + ms;
-    for (let next = this.#first(until); next; next = this.#first(until)) {
-      this.#now = next.due;
-      next.wake();
-      await this.settle();
-    }
-    this.#now = until;
-  }
-
-  #first(until: number): { due: number; wake: () => void } | undefined {
-    const due = this.#sleepers.filter((sleeper) => sleeper.due <= until);
-    const first = due.sort((a, b) => a.due - b.due)[0];
-    this.#sleepers = this.#sleepers.filter((sleeper) => sleeper !== first);
-    return first;
-  }
-}
-
 export interface Ids {
   /** A fresh id such as `ask-3f9c04d1a2b7`: the prefix and 12 lowercase hex digits (contract 1). */
   next(prefix: string): string;
@@ -102,13 +57,3 @@ export const randomIds: Ids = {
       omitPadding: true,
     }),
 };
-
-/** `ask-000000000001`, `notif-000000000002`, …: what tests want, each number once. */
-export function countingIds(): Ids {
-  let count = 0;
-  return {
-    next: (prefix) => `${prefix}-${(++count).toString(16).padStart(12, "0")}`,
-    hex: (bytes) => (++count).toString(16).padStart(bytes * 2, "0"),
-    secret: (bytes) => String(++count).padStart(Math.ceil(bytes * 4 / 3), "0"),
-  };
-}

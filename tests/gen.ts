@@ -2,13 +2,13 @@
 
 import * as z from "zod";
 import { jsonLog } from "kit/log.ts";
-import { FakeClock } from "kit/clock.ts";
 import { Database } from "kit/sqlite.ts";
-import { renderHelp } from "../cli.ts";
 import { migrations } from "../daemon/migrations.ts";
 import { routesOf } from "../daemon/routes.ts";
 import { relayMigrations } from "../relay/migrations.ts";
 import { type AnyMachine, machines } from "./machines.ts";
+import { FakeClock } from "./support/clock.ts";
+import { renderHelp } from "./support/help.ts";
 import { world } from "./world.ts";
 
 const ROOT = new URL("../", import.meta.url);

@@ -8,7 +8,7 @@ import { layOut } from "../cli/table.ts";
 import { split } from "../cli/telegram/rendering.ts";
 import { parseEvents } from "../cli/watch.ts";
 import type { Addressee, Parcel } from "../daemon/agents/contract.ts";
-import { membersOf, rootOf } from "../daemon/agents/opencode/jsonc.ts";
+import { memberAt, prepend, rootOf } from "../daemon/agents/opencode/jsonc.ts";
 import { paneRung } from "../daemon/agents/pane.ts";
 import { claudeScreen, genericScreen, withoutPlaceholder } from "../daemon/agents/screens.ts";
 import { refuseRepeatedKeys } from "../daemon/asks/keys.ts";
@@ -85,7 +85,9 @@ const WORK: Record<string, (text: string) => unknown> = {
   "the keys of a body": refuseRepeatedKeys,
   "the name of a tool": (text) => matchesGate("*a*a*b*a", text),
   "a snippet": (text) => snippetOf(search, [text]),
-  "a configuration with comments": (text) => membersOf(`{"a":${text}`, rootOf(`{"a":${text}`)),
+  "a configuration with comments": (text) => rootOf(`{"a":${text}`),
+  "an edit of a configuration with comments": (text) => prepend(`{${text}`, 0, '"a": 1'),
+  "a member before a comment": (text) => memberAt(`{"a":1${text}`, { ...rootOf('{"a":1}') }, ["a"]),
   "a chat's messages": (text) => split(text, 4000),
   "a cell of a table": (text) => layOut([["a", clean(text)]], { columns: 80 }),
   "an event stream, a few characters at a time": (text) => readAll(parseEvents(inPieces(text, 16))),

@@ -35,12 +35,3 @@ Deno.test("every sentence that is due is cited by a test", () => {
   const missing = REQUIREMENTS.filter(([id, issue]) => DUE.has(issue) && !CITED.has(id));
   assert.deepEqual(missing.map(([id, , sentence]) => `${id}: ${sentence}`), []);
 });
-
-Deno.test("how many sentences of each issue are cited", () => {
-  for (const [issue, of] of Map.groupBy(REQUIREMENTS, ([, issue]) => issue)) {
-    const cited = of.filter(([id]) => CITED.has(id)).length;
-    const when = DUE.has(issue) ? "" : ", not yet due";
-    const line = `${issue.padEnd(10)} ${cited} of ${of.length} cited${when}\n`;
-    Deno.stdout.writeSync(new TextEncoder().encode(line));
-  }
-});

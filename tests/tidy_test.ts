@@ -97,6 +97,22 @@ rule("no barrels, no star exports", () => [
   ...lines(SOURCES, (line) => /^export \* /.test(line) ? "exports all" : undefined),
 ]);
 
+const EXPORTED_VALUE = /^export (?:async )?(?:const|let|function|class)\*? ([\w$]+)/gm;
+
+/** The schemas of a contract are public, and types describe what functions take and return. */
+rule("an exported value is used by another file", () => {
+  const users = new Map<string, Set<string>>();
+  for (const { path, code } of SOURCES) {
+    for (const [name] of code.matchAll(/[\w$]+/g)) {
+      users.getOrInsertComputed(name, () => new Set()).add(path);
+    }
+  }
+  return SOURCES.filter(({ path }) => !isContract(path)).flatMap(({ path, code }) =>
+    [...code.matchAll(EXPORTED_VALUE)].filter(([, name = ""]) => users.get(name)?.size === 1)
+      .map(([, name]) => `${path} exports ${name}`)
+  );
+});
+
 /** A comparison that stops at the first difference tells how much of a guess is right. */
 rule("a secret is compared in constant time", () => {
   const left = /\b(?:\w+_token|\w*secret|\w*password)\)? [!=]== (?!undefined|null|["'\d])/;

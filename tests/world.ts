@@ -4,24 +4,25 @@ import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { client } from "kit/client.ts";
-import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
+import type { Ids } from "kit/clock.ts";
 import type { MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Daemon, type Outside } from "../daemon/app.ts";
 import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
-import { type Marks, NO_MARKS } from "../daemon/agents/selftest/marks.ts";
+import type { Marks } from "../daemon/agents/selftest/marks.ts";
 import type { CallerFacts } from "../daemon/callers/callers.ts";
 import type { Sockets } from "../daemon/callers/sockets.ts";
 import { readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
-import { plainNumbers } from "../daemon/numbers.ts";
 import type { Programs } from "../daemon/programs.ts";
 import type { PaneSights } from "../daemon/pane_sights.ts";
 import type { Mortals } from "../daemon/peers/lives/ending.ts";
 import type { Terminals } from "../daemon/panes.ts";
 import { wire } from "../daemon/routes.ts";
 import type { Dial } from "../daemon/uplink.ts";
+import { FakeClock } from "./support/clock.ts";
+import { countingIds, plainNumbers } from "./support/ids.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -58,6 +59,8 @@ export class FakeProcesses {
     return "sent";
   };
 }
+
+const NO_MARKS: Marks = { look: () => undefined, degraded: () => undefined };
 
 /** A machine without tmux. */
 const NO_PANES: PaneSights = {
@@ -98,7 +101,7 @@ export interface WorldOptions {
 }
 
 /** The user that the daemon of a world runs as. */
-export const OWN_UID = 1000;
+const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
 /** A process that is a terminal program of a person's. */
 export const SEAT_PID = 500;

@@ -54,7 +54,7 @@ interface Line {
 }
 
 export const DEMO_HUMAN = "sam";
-export const DEMO_CIRCLE = "demo";
+const DEMO_CIRCLE = "demo";
 
 /** The whole play. `web` opens it as soon as it is connected. */
 export const PARTS = {

@@ -239,7 +239,7 @@ interface Patience {
   readonly signal?: AbortSignal;
 }
 
-export async function waitUntil<A>(
+async function waitUntil<A>(
   what: string,
   probe: () => A | Promise<A>,
   { clock, ms_max, signal }: Patience,

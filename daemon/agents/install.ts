@@ -2,6 +2,7 @@
 
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { diffArrays } from "diff";
 import { removeOrNothing } from "../places.ts";
 
 /** A value that a JSON file can hold. */
@@ -28,8 +29,8 @@ const BACKUP = ".mesh-backup";
 const NEW_FILE_MODE = 0o600;
 /** The agent may write the same file at any time: a lost race is run again, a few times. */
 const RACES_MAX = 5;
-/** Beyond this many pairs of lines, a difference is shown as one block. */
-const PAIRS_MAX = 4_000_000;
+/** The search for common lines ends after this many edits: its time grows with their square. */
+const EDITS_MAX = 2000;
 
 /** The file, or something in it, is not what it must be; it was left as it is. */
 export class Unchangeable extends Error {
@@ -204,7 +205,10 @@ function write(path: string, text: string, like: Deno.FileInfo | undefined): voi
   }
 }
 
-/** Lines that go (`-`) and come (`+`); those around them may hold other programs' secrets. */
+/**
+ * The path, then the removed (`-`) and the added (`+`) lines. No lines around them: those may hold
+ * other programs' secrets.
+ */
 function difference(path: string, before: string, after: string): string {
   if (before === after) return "";
   const edits = compare(lines(before), lines(after));
@@ -215,38 +219,12 @@ function lines(text: string): string[] {
   return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }
 
-/** The edits from `a` to `b`: a longest common subsequence between their common ends. */
-function compare(a: readonly string[], b: readonly string[]): string[] {
-  let head = 0;
-  while (head < a.length && head < b.length && a[head] === b[head]) head++;
-  let tail = 0;
-  const room = Math.min(a.length, b.length) - head;
-  while (tail < room && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-  return compareMiddle(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
-}
-
-function compareMiddle(a: readonly string[], b: readonly string[]): string[] {
-  const wide = b.length + 1;
-  if (a.length * b.length > PAIRS_MAX) {
-    return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
-  }
-  const common = new Uint32Array((a.length + 1) * wide);
-  const length = (i: number, j: number) => common[i * wide + j] ?? 0;
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      const best = a[i] === b[j]
-        ? length(i + 1, j + 1) + 1
-        : Math.max(length(i + 1, j), length(i, j + 1));
-      common[i * wide + j] = best;
-    }
-  }
-  const edits: string[] = [];
-  let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    const goes = j === b.length || (i < a.length && length(i + 1, j) >= length(i, j + 1));
-    if (i < a.length && j < b.length && a[i] === b[j]) i++, j++;
-    else if (goes) edits.push(`- ${a[i++]}`);
-    else edits.push(`+ ${b[j++]}`);
-  }
-  return edits;
+/** The lines that differ; all lines of both files where the files have too little in common. */
+function compare(before: string[], after: string[]): string[] {
+  const parts = diffArrays(before, after, { maxEditLength: EDITS_MAX }) ?? [
+    { removed: true, added: false, value: before },
+    { removed: false, added: true, value: after },
+  ];
+  return parts.filter(({ removed, added }) => removed || added)
+    .flatMap(({ added, value }) => value.map((line) => `${added ? "+" : "-"} ${line}`));
 }

@@ -1,6 +1,6 @@
 /** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
 
-import { type EventOf, machine, type StateOf } from "kit/machine.ts";
+import { type EventOf, machine } from "kit/machine.ts";
 
 // deno-fmt-ignore
 export const askMachine = machine("ask", [
@@ -16,7 +16,6 @@ export const askMachine = machine("ask", [
   ["open", "cancelled",      "closed"],
 ]);
 
-export type AskState = StateOf<typeof askMachine>;
 export type AskEvent = EventOf<typeof askMachine>;
 
 /** Each close reason, the event that leads there and the outcome it stands for (contract 2). */

@@ -1,25 +1,56 @@
-/** The daemon's numbers, for Prometheus. Its library is loaded when somebody reads them. */
+/** The daemon's metrics. */
 
-import { Histogram } from "./histogram.ts";
-import type { Instruments, Levels } from "./instruments.ts";
+import { Metrics } from "kit/http/metrics.ts";
+
+/** What is read at the moment of asking. */
+export interface Levels {
+  readonly peers: number;
+  readonly sockets: number;
+  readonly commits: number;
+  readonly queue: Readonly<Record<string, number>>;
+  readonly jobs: Readonly<Record<string, number>>;
+}
+
+const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
 
 export class Meters {
-  readonly #levels: () => Levels;
-  readonly #counts = new Map<string, number>();
-  readonly #latency = new Histogram(
+  readonly #metrics = new Metrics();
+  readonly #steps = this.#metrics.counter(
+    "mesh_delivery_steps_total",
+    "Deliveries that reached a state, by kind of message",
+    ["kind", "state"],
+  );
+  readonly #latency = this.#metrics.histogram(
     "mesh_delivery_seconds",
-    "From the moment a message was taken in until its bytes went out",
+    "From the moment a message is accepted until its bytes are sent",
+    BUCKETS_SECONDS,
   );
   #lag_ms = 0;
-  #instruments: Promise<Instruments> | undefined;
 
   constructor(levels: () => Levels) {
-    this.#levels = levels;
+    const metrics = this.#metrics;
+    metrics.gauge("mesh_peers", "Peers that have a record", () => levels().peers);
+    metrics.gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
+    metrics.gauge("mesh_queue_depth", "Queued messages", () => levels().queue["queued"] ?? 0);
+    metrics.gauges({
+      name: "mesh_messages",
+      help: "Messages kept, by state: the conservation count",
+      label: "state",
+    }, () => levels().queue);
+    metrics.gauges(
+      { name: "mesh_jobs", help: "Jobs kept, by state", label: "state" },
+      () => levels().jobs,
+    );
+    metrics.total("mesh_commits_total", "Commits since the start", () => levels().commits);
+    metrics.gauge(
+      "mesh_event_loop_lag_seconds",
+      "Delay of the scheduler's last tick",
+      () => this.#lag_ms / 1000,
+    );
   }
 
   stepped(kind: string, state: string): void {
-    const key = `${kind} ${state}`;
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    this.#steps.inc(kind, state);
   }
 
   took(ms: number): void {
@@ -30,19 +61,7 @@ export class Meters {
     this.#lag_ms = ms;
   }
 
-  async render(): Promise<string> {
-    const { registry, steps, lag } = await (this.#instruments ??= open(this.#levels));
-    for (const [key, count] of this.#counts) {
-      const [kind = "", state = ""] = key.split(" ");
-      steps.inc({ kind, state }, count);
-    }
-    this.#counts.clear();
-    lag.set(this.#lag_ms / 1000);
-    return `${await registry.metrics()}\n${this.#latency.render()}`;
+  render(): string {
+    return this.#metrics.render();
   }
-}
-
-async function open(levels: () => Levels): Promise<Instruments> {
-  const { openInstruments } = await import("./instruments.ts");
-  return openInstruments(levels);
 }

@@ -4,6 +4,7 @@ import { openapi } from "kit/openapi.ts";
 import type { EventLog, MeshEvent } from "kit/events.ts";
 import type { Clock } from "kit/clock.ts";
 import type { Contract } from "kit/contract.ts";
+import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { rawRoute, type Route, route } from "kit/route.ts";
 import * as contracts from "./contract.ts";
 import { docsPage } from "./docs.ts";
@@ -36,10 +37,10 @@ export function systemRoutes(needs: SystemNeeds): Route[] {
       return { events: found.map(toWire), next };
     }),
     rawRoute(contracts.streamEvents, (request) => stream(needs, request)),
-    rawRoute(contracts.getMetrics, async () => {
-      const text = await meters.render();
-      return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4" } });
-    }),
+    rawRoute(
+      contracts.getMetrics,
+      () => new Response(meters.render(), { headers: { "content-type": METRICS_TYPE } }),
+    ),
     route(contracts.getOpenapi, document),
     rawRoute(contracts.getDocs, () => docsPage(needs.contracts())),
   ];

@@ -11,9 +11,9 @@ import type { StoredPush } from "./pushes.ts";
 import * as rows from "./store.ts";
 
 /** How far back a surface that connects is given what it has missed (contract 4). */
-export const CATCH_UP_MS = 24 * 3_600_000;
+const CATCH_UP_MS = 24 * 3_600_000;
 /** How long a surface that is away counts as one that comes back, and is kept items for. */
-export const KNOWN_MS = 7 * 24 * 3_600_000;
+const KNOWN_MS = 7 * 24 * 3_600_000;
 
 const DASHBOARD = "dashboard";
 

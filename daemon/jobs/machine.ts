@@ -72,7 +72,6 @@ export const attemptMachine = machine("attempt", [
   ["running",   "cancelled",    "cancelled" ],
 ]);
 
-export type AttemptState = StateOf<typeof attemptMachine>;
 export type AttemptEvent = EventOf<typeof attemptMachine>;
 
 // deno-fmt-ignore

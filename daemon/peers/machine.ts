@@ -1,6 +1,6 @@
 /** The life of a peer. Specification, section 3, "Peer addressability and lifecycle". */
 
-import { type EventOf, machine, type StateOf } from "kit/machine.ts";
+import { type EventOf, machine } from "kit/machine.ts";
 
 // deno-fmt-ignore
 export const peerMachine = machine("peer", [
@@ -25,5 +25,4 @@ export const peerMachine = machine("peer", [
   ["retired", "retired",      "retired"],
 ]);
 
-export type PeerState = StateOf<typeof peerMachine>;
 export type PeerEvent = EventOf<typeof peerMachine>;

@@ -34,7 +34,7 @@ export function commandOf(
   return { argv: [...argv, ...profile.args], env: { ...env, ...profile.env } };
 }
 
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /** What agents call their permissions: said openly, as it tells what a restart would allow. */
 const PERMISSION_WORDS: ReadonlySet<string> = new Set([

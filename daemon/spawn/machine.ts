@@ -1,6 +1,6 @@
 /** The lives of a spawn and of a restart. Specification, sections 3 and 4. */
 
-import { type EventOf, machine, type StateOf } from "kit/machine.ts";
+import { type EventOf, machine } from "kit/machine.ts";
 
 // deno-fmt-ignore
 export const spawnMachine = machine("spawn", [
@@ -9,8 +9,6 @@ export const spawnMachine = machine("spawn", [
   ["awaiting",  "timed_out",  "timed_out" ],
   ["timed_out", "registered", "registered"], // Late, as after a dialog that a person answered.
 ]);
-
-export type SpawnEvent = EventOf<typeof spawnMachine>;
 
 /** Up to `quiesce` nothing was touched; the names of the states under way are the stages. */
 // deno-fmt-ignore
@@ -33,5 +31,4 @@ export const restartMachine = machine("restart", [
   ["seed",       "failed",     "failed"   ],
 ]);
 
-export type RestartState = StateOf<typeof restartMachine>;
 export type RestartEvent = EventOf<typeof restartMachine>;

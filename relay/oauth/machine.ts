@@ -1,6 +1,6 @@
 /** The lives of a client, a grant, its code and its refresh tokens (specification 5 and 8). */
 
-import { type EventOf, machine, type StateOf } from "kit/machine.ts";
+import { type EventOf, machine } from "kit/machine.ts";
 
 /** Whatever has expired, or was evicted while unused, is a row that is gone. */
 // deno-fmt-ignore
@@ -35,6 +35,4 @@ export const refreshMachine = machine("oauth_refresh_token", [
   ["consumed", "replayed", "consumed"], // Which ends its grant.
 ]);
 
-export type ClientState = StateOf<typeof clientMachine>;
-export type GrantState = StateOf<typeof grantMachine>;
 export type GrantEvent = EventOf<typeof grantMachine>;

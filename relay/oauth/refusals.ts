@@ -115,7 +115,7 @@ export function refusalOf(fault: unknown, log: Log): Refusal {
 }
 
 /** `{error, error_description}`, as RFC 6749 5.2 has it. */
-export function toErrorBody({ error, description }: Refusal): Record<string, string> {
+function toErrorBody({ error, description }: Refusal): Record<string, string> {
   return { error, error_description: description };
 }
 

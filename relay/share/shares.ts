@@ -8,7 +8,7 @@ import type { CreateShare } from "./contract.ts";
 
 /** 192 bits: nobody finds one by trying. */
 const ID_BYTES = 24;
-export const SHARES_MAX = 10_000;
+const SHARES_MAX = 10_000;
 export const SHARES_EACH_MAX = 100;
 export const VIEWERS_MAX = 20;
 

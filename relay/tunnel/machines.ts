@@ -19,7 +19,7 @@ export const DAEMONS_OF_ONE_MAX = 100;
  * What all daemons together may make the relay hold: unread answers, answers that are gathered, and
  * what daemons do not take. It is looked at once a second; a relay has 1 GiB in the example.
  */
-export const HELD_BYTES_OF_ALL_MAX = 268_435_456;
+const HELD_BYTES_OF_ALL_MAX = 268_435_456;
 /** Machines that left, of which it is still known that they were here. */
 const LEFT_MAX = 10_000;
 

@@ -1,37 +1,47 @@
-/** The relay's numbers, for Prometheus. Its library is loaded when somebody reads them. */
+/** The relay's metrics. */
 
-import type { Instruments, Levels } from "./instruments.ts";
+import { Metrics } from "kit/http/metrics.ts";
 import type { Outcome } from "./machines.ts";
 
-/** Times that are kept until somebody reads; the oldest half of them goes when they are more. */
-const TIMES_MAX = 8192;
+/** What is read at the moment of asking. */
+export interface Levels {
+  readonly daemons: number;
+  readonly requests: number;
+  readonly held_bytes: number;
+}
+
+const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60];
 
 export class Meters {
-  readonly #levels: () => Levels;
-  readonly #counts = new Map<Outcome, number>();
-  #times: number[] = [];
-  #instruments: Promise<Instruments> | undefined;
+  readonly #metrics = new Metrics();
+  readonly #requests = this.#metrics.counter(
+    "mesh_relay_requests_total",
+    "Requests to daemons, by outcome",
+    ["outcome"],
+  );
+  readonly #seconds = this.#metrics.histogram(
+    "mesh_relay_request_seconds",
+    "From a request to the head of its response",
+    BUCKETS_SECONDS,
+  );
 
   constructor(levels: () => Levels) {
-    this.#levels = levels;
+    const metrics = this.#metrics;
+    metrics.gauge("mesh_relay_daemons", "Connected daemons", () => levels().daemons);
+    metrics.gauge("mesh_relay_requests", "Requests in flight", () => levels().requests);
+    metrics.gauge(
+      "mesh_relay_held_bytes",
+      "Bytes of responses not read yet, and of requests not taken yet",
+      () => levels().held_bytes,
+    );
   }
 
   asked(outcome: Outcome, took_ms: number): void {
-    this.#counts.set(outcome, (this.#counts.get(outcome) ?? 0) + 1);
-    this.#times.push(took_ms);
-    if (this.#times.length >= TIMES_MAX) this.#times = this.#times.slice(TIMES_MAX / 2);
+    this.#requests.inc(outcome);
+    this.#seconds.observe(took_ms);
   }
 
-  async render(): Promise<string> {
-    const { registry, requests, seconds } = await (this.#instruments ??= open(this.#levels));
-    for (const [outcome, count] of this.#counts) requests.inc({ outcome }, count);
-    this.#counts.clear();
-    for (const ms of this.#times.splice(0)) seconds.observe(ms / 1000);
-    return await registry.metrics();
+  render(): string {
+    return this.#metrics.render();
   }
-}
-
-async function open(levels: () => Levels): Promise<Instruments> {
-  const { openInstruments } = await import("./instruments.ts");
-  return openInstruments(levels);
 }

@@ -1,6 +1,7 @@
 /** The doors to machines: daemons dial in, browsers and programs reach them. */
 
 import type { Contract } from "kit/contract.ts";
+import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { Problem } from "kit/problem.ts";
 import { rawRoute, type Route } from "kit/route.ts";
 import type { Ears } from "kit/tunnel/line.ts";
@@ -65,13 +66,14 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
         (request, _caller, { daemon_id = "" }) => throughTo(needs, request, daemon_id),
       )
     ),
-    rawRoute(contracts.getRelayMetrics, async (request, { remote }) => {
-      // How many come and go is the operator's business, and no proxy has to be told to hide it.
+    rawRoute(contracts.getRelayMetrics, (request, { remote }) => {
+      // Metrics are for the operator only; a proxy needs no rule of its own to hide them.
       if (!isLocal(request, remote)) {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
-      const headers = { ...HEADERS, "content-type": "text/plain; version=0.0.4" };
-      return new Response(await meters.render(), { headers });
+      return new Response(meters.render(), {
+        headers: { ...HEADERS, "content-type": METRICS_TYPE },
+      });
     }),
   ];
 }

@@ -1,7 +1,7 @@
 /** What came of a storm of kills: the database and the clients, beside what was acknowledged. */
 
 import { DatabaseSync } from "node:sqlite";
-import { FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
 import { world } from "../world.ts";
 import type { Acknowledged, Cast, Told } from "./storm.ts";
 

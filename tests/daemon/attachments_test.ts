@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { deleteAttachment } from "../../daemon/delivery/attachments/contract.ts";
 import { filesIn } from "../../daemon/files.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { world } from "../world.ts";
 import { filesBeside, formWith, inPieces, place, typed, upload } from "./attachments_cast.ts";
 import { get } from "./cast.ts";

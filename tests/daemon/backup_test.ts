@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { countingIds } from "kit/clock.ts";
 import { runCli } from "../../cli.ts";
 import { filesIn } from "../../daemon/files.ts";
+import { countingIds } from "../support/ids.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, notify } from "./cast.ts";
 import { paper } from "./cli_paper.ts";

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { FakeClock, systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
 import { isProved, nativeRung } from "../../daemon/agents/claude_code/native.ts";
-import { sessionAbove, sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
+import { sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { claudeScreen } from "../../daemon/agents/screens.ts";
 import { startOf } from "../../daemon/processes.ts";
+import { FakeClock } from "../support/clock.ts";
 import { silent, until } from "./terminal.ts";
 
 function golden(path: string): string {
@@ -174,13 +175,12 @@ function userLine(received: string): unknown {
   return JSON.parse(received.trimEnd().split("\n").at(-1) ?? "");
 }
 
-Deno.test("the registry tells a live session, also to what the session started", () => {
+Deno.test("a process that runs a live session has it, and its children have none", () => {
   using registry = new Registry({ status: "waiting" });
   assert.equal(sessionOf(registry.config_dirs, Deno.pid)?.status, "waiting");
   assert.equal(sessionFor(registry.config_dirs, registry.peer)?.sessionId, "s-1");
   const child = new Deno.Command("sleep", { args: ["60"] }).spawn();
   try {
-    assert.equal(sessionAbove(registry.config_dirs, child.pid)?.sessionId, "s-1");
     assert.equal(sessionOf(registry.config_dirs, child.pid), undefined);
   } finally {
     child.kill("SIGKILL");

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { COMMANDS, renderHelp, runCli } from "../../cli.ts";
+import { COMMANDS, runCli } from "../../cli.ts";
 import type { Terminal } from "../../cli/print.ts";
+import { renderHelp } from "../support/help.ts";
 import { paper } from "./cli_paper.ts";
 
 const PEER = {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { FakeClock, randomIds, systemClock } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
 import { socketPath } from "../../daemon/agents/codex/app_server.ts";
 import { codexAdapter, type CodexOptions } from "../../daemon/agents/codex/codex.ts";
 import { codexScreen } from "../../daemon/agents/codex/screen.ts";
@@ -10,6 +10,7 @@ import { isProved } from "../../daemon/agents/codex/threads.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
+import { FakeClock } from "../support/clock.ts";
 import {
   type Answers,
   AT_DIALOG,

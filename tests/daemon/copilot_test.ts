@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { FakeClock } from "kit/clock.ts";
 import { copilotAdapter } from "../../daemon/agents/copilot/copilot.ts";
 import { copilotHooks } from "../../daemon/agents/copilot/hooks.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
 import { configDir, Records, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
 import type { Addressee } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
+import { FakeClock } from "../support/clock.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
 import { noteParcel } from "./parcels.ts";

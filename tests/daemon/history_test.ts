@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
 

@@ -1,7 +1,8 @@
 /** Questions whose askers wait on the line, and houses whose daemon may end under them. */
 
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { post } from "./cast.ts";
 

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { openAsk } from "../../daemon/asks/contract.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
 import { enter, get, join, joinWithReceipts, post, typesSince } from "./cast.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { RETURN_MS } from "../../daemon/jobs/fires/turns.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 import { create, job, recur, retry, stateOf, template, update, worker } from "./jobs_cast.ts";

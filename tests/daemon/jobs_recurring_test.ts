@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { post } from "./cast.ts";
 import { create, job, list, recur, run, stateOf, template, worker } from "./jobs_cast.ts";

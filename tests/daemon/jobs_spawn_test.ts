@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { EXECUTORS_MAX, LEASE_MS } from "../../daemon/jobs/fires/fires.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { get, post } from "./cast.ts";
 import {

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { FakeClock } from "kit/clock.ts";
 import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
 import { codexHooks } from "../../daemon/agents/codex/hooks.ts";
 import type { HookReader } from "../../daemon/agents/contract.ts";
 import { copilotReader } from "../../daemon/agents/copilot/hooks.ts";
 import { geminiReader } from "../../daemon/agents/gemini/hooks.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 

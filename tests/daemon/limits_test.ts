@@ -1,8 +1,8 @@
 /** What stops floods and loops: hops, messages a minute, full queues. The last of all checks. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { Pairs, PAIRS_MAX } from "../../daemon/delivery/limits/pairs.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";
 import { schedule } from "./schedules_cast.ts";

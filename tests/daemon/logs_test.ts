@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join as pathOf } from "node:path";
-import { FakeClock } from "kit/clock.ts";
 import { runCli } from "../../cli.ts";
 import { linesFrom } from "../../cli/logs_command.ts";
 import { boundedLog } from "../../daemon/log_file.ts";
+import { FakeClock } from "../support/clock.ts";
 import { paper } from "./cli_paper.ts";
 
 function place() {

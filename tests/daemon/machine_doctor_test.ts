@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { dirname, join as pathOf } from "node:path";
-import { FakeClock } from "kit/clock.ts";
 import { runCli } from "../../cli.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { enter, join } from "./cast.ts";
 import { paper } from "./cli_paper.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { due } from "../../daemon/asks/many/store.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { ask, get, join, notify, post } from "./cast.ts";
 

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import * as ledger from "../../daemon/delivery/ledger/ledger.ts";
 import { MESSAGES } from "../../daemon/messages_table.ts";
 import { migrations } from "../../daemon/migrations.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const AT = migrations.indexOf(MESSAGES);
 const log = jsonLog(new FakeClock(), "error", () => {});

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../daemon/delivery/messages/words.ts";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post } from "./cast.ts";
 

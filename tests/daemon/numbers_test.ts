@@ -1,26 +1,23 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { keyedNumbers, plainNumbers } from "../../daemon/numbers.ts";
+import { keyedNumbers } from "../../daemon/numbers.ts";
 
 const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 
-for (const [kind, numbers] of [["keyed", keyedNumbers("k")], ["plain", plainNumbers]] as const) {
-  Deno.test(`a ${kind} ident is 12 hex digits, and leads back to its number`, () => {
-    fc.assert(fc.property(seqs, (seq) => {
-      const ident = numbers.ident(seq);
-      assert.match(ident, /^[0-9a-f]{12}$/);
-      assert.equal(numbers.seq(ident), seq);
-    }));
-  });
+Deno.test("an id is 12 hex digits, and leads back to its number", () => {
+  const numbers = keyedNumbers("k");
+  fc.assert(fc.property(seqs, (seq) => {
+    const ident = numbers.ident(seq);
+    assert.match(ident, /^[0-9a-f]{12}$/);
+    assert.equal(numbers.seq(ident), seq);
+  }));
+});
 
-  Deno.test(`what is no ident has no ${kind} number`, () => {
-    for (
-      const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]
-    ) {
-      assert.equal(numbers.seq(text), null, text);
-    }
-  });
-}
+Deno.test("a text that is no id has no number", () => {
+  for (const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]) {
+    assert.equal(keyedNumbers("k").seq(text), null, text);
+  }
+});
 
 Deno.test("two daemons name their first messages differently, and neighbours look unlike", () => {
   const [a, b] = [keyedNumbers("a"), keyedNumbers("b")];

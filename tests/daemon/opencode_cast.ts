@@ -8,7 +8,7 @@ export type Frame = Readonly<Record<string, unknown>>;
 const PATIENCE_MS = 10_000;
 
 /** What came, in order; whoever waits for something in it is told as it comes. */
-export class Tape<T> {
+class Tape<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
 

@@ -133,10 +133,16 @@ Deno.test("what is not ours, or no JSON, is refused and left as it is", () => {
       '{ "mcp": [] }',
       "model: a",
       '{"a":1 "b":2}',
+      `{"a":${"[".repeat(64)}${"]".repeat(64)}}`,
     ]
   ) {
     assert.throws(() => installServer(text, MESH), Unchangeable, text);
   }
+});
+
+Deno.test("a refusal names the line of the error", () => {
+  const text = '{\n  // mine\n  "model": "a/b"\n  "theme": "dark"\n}\n';
+  assert.throws(() => installServer(text, MESH), /CommaExpected in line 4/);
 });
 
 Deno.test("setup writes the plugin and the server, and uninstalling leaves nothing", async () => {
@@ -175,7 +181,7 @@ Deno.test("another program's plugin of that name is left alone, and nothing is h
   home.write(PLUGIN, "export const Mesh = () => ({});\n");
   const { code, complained } = await home.setup();
   assert.equal(code, 1);
-  assert.match(complained, /another program's/);
+  assert.match(complained, /belongs to another program/);
   assert(!home.has(SETTINGS));
   await home.setup("--uninstall");
   assert.equal(home.read(PLUGIN), "export const Mesh = () => ({});\n");

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { FakeClock } from "kit/clock.ts";
 import type { Adapter, Addressee, Rung } from "../../daemon/agents/contract.ts";
 import { opencodeAdapter } from "../../daemon/agents/opencode/opencode.ts";
 import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
 import { resume } from "../../daemon/agents/opencode/sessions.ts";
 import type { View } from "../../daemon/agents/screens.ts";
 import { renamePeer } from "../../daemon/peers/contract.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { ask, enter, notify } from "./cast.ts";
 import { noteParcel } from "./parcels.ts";

@@ -1,8 +1,8 @@
 /** Looks at panes: one question for all of them, and screens only after something was written. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { PaneLooks } from "../../daemon/pane_looks.ts";
+import { FakeClock } from "../support/clock.ts";
 import { withTmux } from "./terminal.ts";
 
 /** Many more looks than a second has room for. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import { migrations } from "../../daemon/migrations.ts";
+import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { get, notify, post } from "./cast.ts";
 import { type Item, lastSent, receipt, shown, surface } from "./screens.ts";

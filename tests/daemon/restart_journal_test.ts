@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
 import * as z from "zod";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { redact } from "../../daemon/spawn/commands.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses } from "../world.ts";
 import { get, post, said } from "./cast.ts";
 import { agent, type House, restartAndComeBack } from "./restarting.ts";

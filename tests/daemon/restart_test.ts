@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post, said } from "./cast.ts";
 

@@ -1,9 +1,10 @@
 /** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
 
 import assert from "node:assert/strict";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { getAsk } from "../../daemon/asks/contract.ts";
 import { getTrace } from "../../daemon/delivery/contract.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { Problem } from "kit/problem.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { listMessages } from "../../daemon/delivery/messages/contract.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import type { World } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 import { COMMANDS, SOCKET, spawningWorld } from "./spawning.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, world } from "../world.ts";
 import { get, notify, post } from "./cast.ts";
 import { lastSent, pushTo, receipt, sent, shown, surface } from "./screens.ts";

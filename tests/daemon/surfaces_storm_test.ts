@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import fc from "fast-check";
-import { countingIds, FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type FakeSocket, type World, world } from "../world.ts";
 import { ask, get, notify } from "./cast.ts";
 import { type Item, receipt, sent, surface } from "./screens.ts";

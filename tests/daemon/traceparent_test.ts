@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { countingIds } from "kit/clock.ts";
 import { beginTrace, continueTrace, readTrace } from "../../daemon/traceparent.ts";
+import { countingIds } from "../support/ids.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
 

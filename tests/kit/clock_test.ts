@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { countingIds, FakeClock, randomIds, systemClock } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 
 Deno.test("sleepers wake in the order of their deadlines, each at its own time", async () => {
   const clock = new FakeClock();

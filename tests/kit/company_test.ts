@@ -1,9 +1,9 @@
 /** Who shares a commit with whom: what nobody waits for, and what comes turn after turn. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const TABLES = ["create table words (word text not null) strict"];
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
 import { EventLog, EVENTS, type MeshEvent } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
 import { migrations } from "../../daemon/migrations.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const SECRET = "the text of a message";
 const ADA = { peer_id: "peer-1", name: "ada" };

@@ -1,8 +1,8 @@
 /** The log: one line of JSON a fact, for operators, with nothing in it that must not be read. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
+import { FakeClock } from "../support/clock.ts";
 
 function ears() {
   const lines: Record<string, unknown>[] = [];

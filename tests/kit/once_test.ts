@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { contract } from "kit/contract.ts";
 import { EventLog } from "kit/events.ts";
 import { jsonLog } from "kit/log.ts";
@@ -13,6 +12,8 @@ import { Database } from "kit/sqlite.ts";
 import { canonicalJson } from "kit/text.ts";
 import { Idempotency } from "../../daemon/idempotency.ts";
 import { migrations } from "../../daemon/migrations.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 
 const say = contract({
   id: "test.say",

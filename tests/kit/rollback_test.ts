@@ -1,9 +1,9 @@
 /** What memory counts while a verb runs is taken back when the verb, or its turn, is lost. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const TABLES = [
   "create table t (a integer primary key, b integer references t (a) deferrable initially deferred)",

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
 import { contract, Instant, OK, Ok, QueryNumber } from "kit/contract.ts";
 import { jsonLog } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/route.ts";
 import { Database } from "kit/sqlite.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const common = { summary: "A test", access: "caller", tunnel: "never" } as const;
 const say = contract({

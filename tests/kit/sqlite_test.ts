@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { isProblem, Problem } from "kit/problem.ts";
 import { Database } from "kit/sqlite.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const TABLES = [
   "create table parents (id integer primary key) strict",

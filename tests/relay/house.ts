@@ -1,7 +1,7 @@
 /** A relay's rooms with whole daemons behind them: the tunnel is a scripted twin of it. */
 
 import { client } from "kit/client.ts";
-import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
+import type { Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { serve } from "kit/route.ts";
@@ -11,6 +11,8 @@ import type { Bearer } from "../../relay/mcp/contract.ts";
 import { Rooms } from "../../relay/rooms.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Machine, MachineRequest, Machines } from "../../relay/tunnel/contract.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { BASE, type World, world } from "../world.ts";
 
 export const ISSUER = "https://relay.example";
@@ -34,7 +36,7 @@ interface Standing {
 }
 
 /** The edge to the machines: whole daemons, or answers by hand, each by its exact id. */
-export class TunnelTwin implements Machines {
+class TunnelTwin implements Machines {
   readonly heard: { daemon_id: string; request: MachineRequest }[] = [];
   mishap: Mishap | undefined;
   readonly #machines = new Map<string, Standing>();
@@ -91,7 +93,7 @@ function failure(code: Mishap["code"], daemon_id: string, may_have_been_delivere
 }
 
 /** Lets all through until a test says otherwise. */
-export class TestPace {
+class TestPace {
   wait: number | undefined;
   readonly seen: string[] = [];
 

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import {
   HEAD_BYTES_MAX,
   PING_EVERY_MS,
@@ -13,6 +12,7 @@ import { Problem } from "kit/problem.ts";
 import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
 import { accept } from "../../relay/main.ts";
 import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
+import { FakeClock } from "../support/clock.ts";
 import { helloOf, ScriptedDaemon } from "./scripted.ts";
 import { daemonId, NAMESPACE, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 

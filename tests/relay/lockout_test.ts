@@ -1,11 +1,11 @@
 /** One stranger, or one tenant, does not use up what all others share. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { openPaces } from "../../relay/paces.ts";
 import { SHARES_EACH_MAX } from "../../relay/share/shares.ts";
 import { DAEMONS_OF_ADDRESS_MAX, Registry } from "../../relay/tunnel/machines.ts";
+import { FakeClock } from "../support/clock.ts";
 import { daemonBehind, house, NAMESPACE, SECRET } from "./house.ts";
 import { daemonId } from "./world.ts";
 

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { FakeClock } from "kit/clock.ts";
 import { addressOf, isWithin, rangeOf } from "../../relay/net/address.ts";
 import { bucketOf, NOWHERE, type Proxy } from "../../relay/net/bucket.ts";
 import { CDN, LOAD_BALANCER } from "../../relay/net/ranges.ts";
 import { BUCKETS_MAX, Turnstile } from "../../relay/net/turnstile.ts";
+import { FakeClock } from "../support/clock.ts";
 
 const LB = "35.191.7.7";
 const FORWARDING = "203.0.113.9";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
+import type { Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Database } from "kit/sqlite.ts";
 import { Address } from "../../relay/address.ts";
@@ -11,6 +11,8 @@ import type { Proxy } from "../../relay/net/bucket.ts";
 import { openDatabase } from "../../relay/oauth/database.ts";
 import { openOAuth } from "../../relay/oauth/oauth.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { openRelay } from "./oauth_relay.ts";
 
 export const ISSUER = "https://relay.example.com";
@@ -97,7 +99,7 @@ function formOf(params: Params | string): string {
   return typeof params === "string" ? params : queryOf(params);
 }
 
-export function queryOf(params: Params): string {
+function queryOf(params: Params): string {
   const given = Object.entries(params).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]]
   );

@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { countingIds, FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Relay } from "../../relay/app.ts";
 import { readRelayConfig } from "../../relay/config.ts";
 import { holdDatabase } from "../../relay/oauth/database.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { ISSUER, oauthWorld, RESOURCE } from "./oauth_cast.ts";
 
 const LOG = jsonLog(new FakeClock(), "error", () => undefined);

@@ -1,12 +1,12 @@
 /** What all tenants together may make the relay hold: the one that makes it hold most pays. */
 
 import assert from "node:assert/strict";
-import { FakeClock } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { CHUNK_BYTES_MAX } from "kit/tunnel/frames.ts";
 import type { Ears } from "kit/tunnel/line.ts";
 import { type Item, packMessage } from "kit/tunnel/message.ts";
 import { Registry } from "../../relay/tunnel/machines.ts";
+import { FakeClock } from "../support/clock.ts";
 import { helloOf } from "./scripted.ts";
 import { daemonId } from "./world.ts";
 

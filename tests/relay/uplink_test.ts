@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { countingIds } from "kit/clock.ts";
 import { GREETING_MS_MAX, PING_EVERY_MS } from "kit/tunnel/frames.ts";
 import { unpackMessage } from "kit/tunnel/message.ts";
 import { getHealth } from "../../daemon/events/contract.ts";
 import { readConfig } from "../../daemon/config.ts";
 import type { Dial } from "../../daemon/uplink.ts";
 import { said } from "../daemon/cast.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
 import { End } from "./network.ts";
 import { daemonId, NAMESPACE, OTHER_SECRET, RELAY, relayWorld, SECRET } from "./world.ts";

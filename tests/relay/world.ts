@@ -1,11 +1,13 @@
 /** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
 
-import { countingIds, FakeClock, type Ids, randomIds } from "kit/clock.ts";
+import { type Ids, randomIds } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import type { Ears } from "kit/tunnel/line.ts";
 import { Relay } from "../../relay/app.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Dial } from "../../daemon/uplink.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { End } from "./network.ts";
 
@@ -15,7 +17,7 @@ export const OTHER_SECRET = `mesh_sk_${"o".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
 /** Ids that no other daemon of the test draws: its own id is `dm-…` with this number. */
-export function idsFrom(number: number): Ids {
+function idsFrom(number: number): Ids {
   const ids = countingIds();
   for (let drawn = 1; drawn < number; drawn++) ids.hex(1);
   return ids;

@@ -1,6 +1,6 @@
 /**
- * Draws comments, errors and names for somebody who has not seen the code (style 6.20): `deno run -A
- * tests/shape/sample.ts [seed] [count]`. The same seed draws the same ones.
+ * Draws comments, errors and names, to be read by somebody who has not seen the code (style 6.20):
+ * `deno run -A tests/shape/sample.ts [seed] [count]`. The same seed draws the same ones.
  */
 
 import { PROBLEMS } from "kit/problem.ts";

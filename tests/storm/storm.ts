@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { countingIds } from "kit/clock.ts";
 import type { DeliveryStep } from "kit/events.ts";
 import type { Addressee } from "../../daemon/agents/contract.ts";
+import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "./chance.ts";

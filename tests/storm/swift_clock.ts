@@ -1,6 +1,6 @@
 /** A fake clock whose turns cost no timer: for tests that settle thousands of times. */
 
-import { FakeClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
 
 /** Turns of the loop after which everything that a verb started has come to rest. */
 export const TURNS = 8;

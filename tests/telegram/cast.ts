@@ -1,13 +1,15 @@
 /** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
 
 import { client } from "kit/client.ts";
-import { type Clock, countingIds, FakeClock } from "kit/clock.ts";
+import type { Clock } from "kit/clock.ts";
 import { Secret } from "kit/settings.ts";
 import { Unreachable } from "../../cli/daemon_client.ts";
 import { BotApi } from "../../cli/telegram/bot_api.ts";
 import type { Ears } from "../../cli/telegram/line.ts";
 import { TelegramSurface } from "../../cli/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../daemon/inbox/contract.ts";
+import { FakeClock } from "../support/clock.ts";
+import { countingIds } from "../support/ids.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
 
 type Fields = Record<string, unknown>;

@@ -1,26 +1,26 @@
-/** What `mesh setup` writes for opencode: the plugin, and our server among its MCP servers. Pure. */
+/** What `mesh setup` writes for opencode: the plugin, and our entry in its MCP servers. Pure. */
 
 import { join } from "node:path";
 import { isObject, type Json, Unchangeable } from "../install.ts";
-import { type Member, membersOf, prepend, remove, rootOf, valueOf } from "./jsonc.ts";
+import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
 import plugin from "./plugin.js" with { type: "text" };
 
 /** The name under which agents see our tools: `mesh_ask`. */
 const SERVER = "mesh";
-/** What is left of a file that we have made; nobody else would write it so. */
+/** What remains of a file that we have created; nobody else would write it so. */
 const EMPTY = "{\n\n}\n";
-/** How the plugin begins, in every version of it. */
+/** The first bytes of the plugin, in every version of it. */
 const MARK = "/**\n * mesh's plugin for opencode";
 
-/** Where opencode with this environment keeps its settings. */
+/** The folder in which opencode keeps its settings under this environment. */
 export function configDir(env: Readonly<Record<string, string>>): string {
   return join(env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config"), "opencode");
 }
 
-/** `plugin/mesh.js`: one file, that finds the daemon by itself. */
+/** `plugin/mesh.js`: one file, which finds the daemon by itself. */
 export function installPlugin(before: string): string {
   if (before !== "" && !before.startsWith(MARK)) {
-    throw new Unchangeable("plugin/mesh.js is another program's; remove or rename it first");
+    throw new Unchangeable("plugin/mesh.js belongs to another program; remove or rename it first");
   }
   return plugin;
 }
@@ -30,34 +30,40 @@ export function removePlugin(before: string): string {
 }
 
 /**
- * `opencode.json` with our MCP server in front of all others; comments and layout stay. A file
- * that has no servers yet gets ours in one line, by which it is known that all of it is ours.
+ * Adds our MCP server to `opencode.json` before all others; comments and layout stay. A file that
+ * has no servers yet gets ours on one line, which marks the whole member as ours.
  */
 export function installServer(before: string, mesh: readonly string[]): string {
   const entry = `"${SERVER}": ${JSON.stringify(serverOf(mesh))}`;
   const ours = `  "mcp": { ${entry} }`;
   if (before.trim() === "") return `{\n${ours}${EMPTY.slice(1)}`;
-  if (found(before, "mcp", SERVER) && isCurrent(before, mesh)) return before;
-  const bare = removeServer(before);
-  if (found(bare, "mcp", SERVER)) {
-    throw new Unchangeable(`mcp.${SERVER} is another program's; remove or rename it first`);
+  const installed = memberAt(before, rootOf(before), ["mcp", SERVER]);
+  if (installed && JSON.stringify(installed.value) === JSON.stringify(serverOf(mesh))) {
+    return before;
   }
+  const bare = removeServer(before);
   if (bare === "") return installServer(bare, mesh);
-  const servers = found(bare, "mcp");
-  if (!servers) return prepend(bare, rootOf(bare), ours);
-  if (bare[servers.value_from] !== "{") throw new Unchangeable('"mcp" is not an object');
+  const root = rootOf(bare);
+  if (memberAt(bare, root, ["mcp", SERVER])) {
+    throw new Unchangeable(`mcp.${SERVER} belongs to another program; remove or rename it first`);
+  }
+  const servers = memberAt(bare, root, ["mcp"]);
+  if (!servers) return prepend(bare, root.offset, ours);
+  if (!isObject(servers.value)) throw new Unchangeable('"mcp" is not an object');
   return prepend(bare, servers.value_from, `    ${entry}`);
 }
 
-/** Without it; an empty text where nothing else is in the file that we have made. */
+/** Removes our server; the result is empty if nothing else is in a file that we have created. */
 export function removeServer(before: string): string {
   if (before.trim() === "") return before;
-  const servers = found(before, "mcp"), server = found(before, "mcp", SERVER);
-  if (!servers || !server || !isOurs(valueOf(before, server))) return before;
-  const alone = before.slice(servers.value_from, server.from) === "{ " &&
+  const root = rootOf(before);
+  const servers = memberAt(before, root, ["mcp"]);
+  const server = memberAt(before, root, ["mcp", SERVER]);
+  if (!servers || !server || !isOurs(server.value)) return before;
+  const isAlone = before.slice(servers.value_from, server.from) === "{ " &&
     before.slice(server.to, servers.value_to) === " }";
-  if (!alone) return remove(before, servers.value_from, SERVER);
-  const rest = remove(before, rootOf(before), "mcp");
+  if (!isAlone) return remove(before, servers.value_from, server);
+  const rest = remove(before, root.offset, servers);
   return rest === EMPTY ? "" : rest;
 }
 
@@ -65,27 +71,8 @@ function serverOf(mesh: readonly string[]): Json {
   return { type: "local", command: [...mesh, "mcp"], enabled: true };
 }
 
-function isCurrent(text: string, mesh: readonly string[]): boolean {
-  const server = found(text, "mcp", SERVER);
-  const value = server && valueOf(text, server);
-  return value !== undefined && JSON.stringify(value) === JSON.stringify(serverOf(mesh));
-}
-
-/** By its last word, wherever mesh was installed when it was written. */
+/** Recognized by its last word, since mesh may have been installed at another path. */
 function isOurs(server: Json): boolean {
   const command = isObject(server) ? server["command"] : undefined;
   return Array.isArray(command) && command.length > 1 && command.at(-1) === "mcp";
-}
-
-/** A member, by the way that leads to it. */
-function found(text: string, ...keys: readonly string[]): Member | undefined {
-  let open = rootOf(text);
-  let member: Member | undefined;
-  for (const key of keys) {
-    if (text[open] !== "{") return undefined;
-    member = membersOf(text, open).find((one) => one.key === key);
-    if (!member) return undefined;
-    open = member.value_from;
-  }
-  return member;
 }

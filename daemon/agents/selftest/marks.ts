@@ -12,8 +12,6 @@ export interface Marks {
   degraded(backend: Backend | null, rung: string): string | undefined;
 }
 
-export const NO_MARKS: Marks = { look: () => undefined, degraded: () => undefined };
-
 export function marksIn(path: string): Marks {
   let changed_at: number | undefined;
   let verdicts: Verdicts | undefined;

@@ -17,13 +17,3 @@ export function held(db: Reader): string[] {
   return db.all(Row, "select correlation_id from held_asks order by correlation_id")
     .map(({ correlation_id }) => correlation_id);
 }
-
-export function isHeld(db: Reader, correlation_id: string): boolean {
-  return db.get(
-    Row,
-    "select correlation_id from held_asks where correlation_id = :correlation_id",
-    {
-      correlation_id,
-    },
-  ) !== undefined;
-}

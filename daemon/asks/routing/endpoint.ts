@@ -6,7 +6,7 @@ import { tryJson } from "kit/text.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
 
 /** How long the endpoint may think, its answer's last byte included. */
-export const ENDPOINT_MS_MAX = 5000;
+const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
 
 /** What the endpoint is told. */

@@ -10,7 +10,7 @@ import * as rows from "./store.ts";
 export const TICKET_MS = 60_000;
 export const PAGE_MS = 30 * 86_400_000;
 /** Tickets that may be out at once, and browsers that are remembered. */
-export const TICKETS_MAX = 100;
+const TICKETS_MAX = 100;
 export const PAGES_MAX = 1000;
 const SECRET_BYTES = 32;
 

@@ -9,13 +9,6 @@ import { GivenMetadata, Role, TmuxSocket, TurnState } from "../../peers/contract
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
-export const Capability = z.enum([
-  "delivery_receipts",
-  "inbox_surface",
-  "thread_steering",
-  "framed_text", // An agent's plugin: each message carries its text as the agent is to read it.
-]);
-
 /** As in a body, a field that may be absent may be null. */
 const withoutNulls = (frame: unknown) =>
   typeof frame === "object" && frame !== null && !Array.isArray(frame)
@@ -40,6 +33,10 @@ export const Connect = z.preprocess(
     tmux_socket: TmuxSocket.optional(),
     auth_token: z.string().optional(),
     /** Capabilities that we do not know are a newer client's, and are ignored. */
+    /**
+     * `delivery_receipts`, `inbox_surface`, or `framed_text`: an agent's plugin, whose messages
+     * carry their text as the agent is to read it. Others are ignored.
+     */
     capabilities: z.array(z.string()).default([]),
     model: line(255).optional(),
     metadata: GivenMetadata.optional(),

@@ -14,7 +14,7 @@ export interface Line {
 }
 
 /** What a client may leave untaken: it gets no more, and is cut off when that does not help. */
-export const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
+const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
 /** How long it may: what many say in one turn is much at once, and no fault of its reader. */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;

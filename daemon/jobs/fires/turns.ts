@@ -12,7 +12,7 @@ import type { StoredAttempt } from "./store.ts";
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
 /** The turn is over, and the job's checks run. */
-export const CHECKING = "checking";
+const CHECKING = "checking";
 /** After a start, how long executors have to come back that nothing but their own word tells of. */
 export const RETURN_MS = 30_000;
 /** Phases that we set; any other was set to hold the fire open. */

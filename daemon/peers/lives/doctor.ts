@@ -12,7 +12,7 @@ import type { StoredPeer } from "../store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
 
 /** From then on an ask has waited, and a turn has gone on, for longer than is usual. */
-export const STALE_MS = 30 * 60_000;
+const STALE_MS = 30 * 60_000;
 
 export interface DoctorNeeds {
   readonly directory: Directory;

@@ -10,10 +10,10 @@ import { Refusal } from "../refusals.ts";
 import { mistakeOf, REDIRECT_BYTES_MAX } from "./redirects.ts";
 import * as rows from "./store.ts";
 
-export const UNUSED_CLIENTS_MAX = 4096;
-export const UNUSED_MS = 24 * 3_600_000;
+const UNUSED_CLIENTS_MAX = 4096;
+const UNUSED_MS = 24 * 3_600_000;
 /** From the latest token exchange. */
-export const USED_MS = 90 * 24 * 3_600_000;
+const USED_MS = 90 * 24 * 3_600_000;
 /** What a write clears away at most, so that it stays short. */
 const EXPIRED_ROWS_MAX = 500;
 const NAME_CHARACTERS_MAX = 80;

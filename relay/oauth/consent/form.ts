@@ -10,7 +10,7 @@ import { Scope } from "../contract.ts";
 import { cookieOf } from "../forms.ts";
 import { Refusal } from "../refusals.ts";
 
-export const FORM_MS = 10 * 60_000;
+const FORM_MS = 10 * 60_000;
 
 const Sealed = z.object({
   form_id: z.string(),

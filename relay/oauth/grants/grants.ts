@@ -12,8 +12,8 @@ import { narrowed } from "../scopes.ts";
 import * as rows from "./store.ts";
 import { sweep } from "./sweep.ts";
 
-export const CODE_MS = 60_000;
-export const ACCESS_MS = 15 * 60_000;
+const CODE_MS = 60_000;
+const ACCESS_MS = 15 * 60_000;
 /** Absolute, from the consent on. */
 export const GRANT_MS = 30 * 24 * 3_600_000;
 /** How many a page lists. */

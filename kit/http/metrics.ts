@@ -1,0 +1,124 @@
+/** Counters, gauges and histograms, written as Prometheus' text format 0.0.4. */
+
+export const METRICS_TYPE = "text/plain; version=0.0.4";
+
+/** A sample of a family: the end of its name, its labels, its value. */
+type Sample = readonly [suffix: string, labels: readonly Label[], value: number];
+type Label = readonly [name: string, value: string];
+
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly read: () => Iterable<Sample>;
+}
+
+/** What a server measures, in the order of definition. Names and help are literals of ours. */
+export class Metrics {
+  readonly #families: Family[] = [];
+
+  /** A level, read when the metrics are. */
+  gauge(name: string, help: string, read: () => number): void {
+    this.#families.push({ name, help, type: "gauge", read: () => [["", [], read()]] });
+  }
+
+  /** One level for each value of a label. */
+  gauges(
+    { name, help, label }: { name: string; help: string; label: string },
+    read: () => Readonly<Record<string, number>>,
+  ): void {
+    const samples = () =>
+      Object.entries(read()).map(([value, level]): Sample => ["", [[label, value]], level]);
+    this.#families.push({ name, help, type: "gauge", read: samples });
+  }
+
+  /** A total that is counted elsewhere, since the start of the process. */
+  total(name: string, help: string, read: () => number): void {
+    this.#families.push({ name, help, type: "counter", read: () => [["", [], read()]] });
+  }
+
+  counter(name: string, help: string, labels: readonly string[]): Counter {
+    const counter = new Counter(labels);
+    this.#families.push({ name, help, type: "counter", read: () => counter.samples() });
+    return counter;
+  }
+
+  /** `bounds` are the upper limits of the buckets in seconds, ascending. */
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const histogram = new Histogram(bounds);
+    this.#families.push({ name, help, type: "histogram", read: () => histogram.samples() });
+    return histogram;
+  }
+
+  render(): string {
+    return this.#families.map(renderFamily).join("\n");
+  }
+}
+
+/** Counts by the values of its labels. */
+class Counter {
+  readonly #labels: readonly string[];
+  readonly #counts = new Map<string, { readonly labels: readonly Label[]; count: number }>();
+
+  constructor(labels: readonly string[]) {
+    this.#labels = labels;
+  }
+
+  /** `values` in the order of the labels; they come from closed sets, so the counts are bounded. */
+  inc(...values: readonly string[]): void {
+    const key = values.join("\n");
+    const known = this.#counts.get(key);
+    if (known) known.count++;
+    else {
+      const labels = this.#labels.map((label, at): Label => [label, values[at] ?? ""]);
+      this.#counts.set(key, { labels, count: 1 });
+    }
+  }
+
+  *samples(): Generator<Sample> {
+    for (const { labels, count } of this.#counts.values()) yield ["", labels, count];
+  }
+}
+
+/** Durations, counted in buckets. */
+class Histogram {
+  readonly #bounds: readonly number[];
+  /** Durations in each bucket and in no smaller one; the last bucket has no bound. */
+  readonly #counts: number[];
+  #sum_ms = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  observe(ms: number): void {
+    const found = this.#bounds.findIndex((bound) => ms / 1000 <= bound);
+    const bucket = found < 0 ? this.#bounds.length : found;
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#sum_ms += ms;
+  }
+
+  /** Each bucket includes all smaller ones, as Prometheus expects. */
+  *samples(): Generator<Sample> {
+    let count = 0;
+    for (const [at, own] of this.#counts.entries()) {
+      count += own;
+      yield ["_bucket", [["le", String(this.#bounds[at] ?? "+Inf")]], count];
+    }
+    yield ["_sum", [], this.#sum_ms / 1000];
+    yield ["_count", [], count];
+  }
+}
+
+function renderFamily({ name, help, type, read }: Family): string {
+  const samples = Array.from(read(), ([suffix, labels, value]) => {
+    const inside = labels.map(([label, text]) => `${label}="${escapeLabel(text)}"`).join(",");
+    return `${name}${suffix}${inside && `{${inside}}`} ${value}\n`;
+  });
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.join("")}`;
+}
+
+function escapeLabel(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
+}

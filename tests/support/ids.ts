@@ -1,0 +1,20 @@
+/** Ids that tests can write down: they count up instead of being random. */
+
+import type { Ids } from "kit/clock.ts";
+import type { Numbers } from "../../daemon/numbers.ts";
+
+/** Ids that count up: `ask-000000000001`, `notif-000000000002`, …, each number once. */
+export function countingIds(): Ids {
+  let count = 0;
+  return {
+    next: (prefix) => `${prefix}-${(++count).toString(16).padStart(12, "0")}`,
+    hex: (bytes) => (++count).toString(16).padStart(bytes * 2, "0"),
+    secret: (bytes) => String(++count).padStart(Math.ceil(bytes * 4 / 3), "0"),
+  };
+}
+
+/** Message numbers as plain hex digits: `000000000001`, …. */
+export const plainNumbers: Numbers = {
+  ident: (seq) => seq.toString(16).padStart(12, "0"),
+  seq: (ident) => /^[0-9a-f]{12}$/.test(ident) ? parseInt(ident, 16) : null,
+};
