@@ -112,3 +112,11 @@ export function countingIds(): Ids {
     secret: (bytes) => String(++count).padStart(Math.ceil(bytes * 4 / 3), "0"),
   };
 }
+
+/**
+ * Does `work` once sockets were read. Between one `setImmediate` and the next the runtime reads
+ * none, so that work which goes on by them keeps everybody out until it is done.
+ */
+export function afterSockets(work: () => void): void {
+  setTimeout(work, 0);
+}
