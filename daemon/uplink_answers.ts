@@ -1,5 +1,6 @@
 /** Requests out of the tunnel, answered by the daemon's own routes in this very process. */
 
+import { afterSockets } from "kit/clock.ts";
 import type { Log } from "kit/log.ts";
 import type { RequestHead } from "kit/tunnel/frames.ts";
 import { requestHeaders, responseHeaders } from "kit/tunnel/headers.ts";
@@ -24,6 +25,35 @@ export interface Asked {
   readonly head: RequestHead;
   readonly stream: Stream;
   readonly body: Body | null;
+}
+
+/** Requests that begin in one turn: whoever calls the daemon itself gets in between. */
+const BEGUN_EACH_TURN = 4;
+
+/** Lets what comes through begin in turns: a relay that asks for much at once stops nobody else. */
+export class Turns {
+  readonly #waiting: [stream: Stream, begin: () => void][] = [];
+  #begun = 0;
+
+  take(stream: Stream, begin: () => void): void {
+    const is_free = this.#begun < BEGUN_EACH_TURN && this.#waiting.length === 0;
+    if (is_free) this.#start(begin);
+    else this.#waiting.push([stream, begin]);
+  }
+
+  #start(begin: () => void): void {
+    if (this.#begun++ === 0) afterSockets(() => this.#turn());
+    begin();
+  }
+
+  #turn(): void {
+    this.#begun = 0;
+    while (this.#begun < BEGUN_EACH_TURN) {
+      const [stream, begin] = this.#waiting.shift() ?? [];
+      if (!stream || !begin) return;
+      if (!stream.ended.aborted) this.#start(begin); // Else nobody waits for it any more.
+    }
+  }
 }
 
 /** Answers one request, whatever comes of it; a slow one stands in nobody's way. */

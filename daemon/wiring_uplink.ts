@@ -7,7 +7,7 @@ import type { RequestHead } from "kit/tunnel/frames.ts";
 import type { Daemon } from "./app.ts";
 import { Shares } from "./peers/shares/shares.ts";
 import { CAPABILITIES, Uplink } from "./uplink.ts";
-import { answerThrough, type Inside } from "./uplink_answers.ts";
+import { answerThrough, type Inside, Turns } from "./uplink_answers.ts";
 
 /** Undefined when no relay is configured: then nothing is dialled. */
 export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
@@ -19,11 +19,13 @@ export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | un
     browser: through(house, routes, "browser"),
     program: through(house, routes, "program"),
   };
+  const turns = new Turns();
+  const answer = answerThrough.bind(undefined, { inside, log: ground.log });
   const { daemon_id } = identity;
   const hello = { machine: outside.machine, version: VERSION, capabilities: CAPABILITIES };
   return new Uplink(ground, { url, secret, daemon_id, hello }, {
     dial,
-    asked: (trunk, asked) => void answerThrough({ inside, log: ground.log }, trunk, asked),
+    asked: (trunk, asked) => turns.take(asked.stream, () => void answer(trunk, asked)),
   });
 }
 

@@ -57,3 +57,11 @@ export const randomIds: Ids = {
       omitPadding: true,
     }),
 };
+
+/**
+ * Does `work` once sockets were read. Between one `setImmediate` and the next the runtime reads
+ * none, so that work which goes on by them keeps everybody out until it is done.
+ */
+export function afterSockets(work: () => void): void {
+  setTimeout(work, 0);
+}

@@ -11,6 +11,7 @@ import { Address } from "./address.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "./keys/sessions.ts";
 import type { Proxy } from "./net/bucket.ts";
+import { Intake } from "./net/intake.ts";
 import { isLocal } from "./net/local.ts";
 import { type OAuth, openOAuth } from "./oauth/oauth.ts";
 import { openPaces } from "./paces.ts";
@@ -21,6 +22,8 @@ import { Meters } from "./tunnel/meters.ts";
 import { type Accept, type TunnelNeeds, tunnelRoutes } from "./tunnel/routes.ts";
 
 const BEAT_MS = 1000;
+/** What goes on to a daemon as it comes is held by nobody (`kit/tunnel/flow.ts`). */
+const STREAMED = /^\/m\//;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
 
@@ -45,6 +48,7 @@ export class Relay implements AsyncDisposable {
   readonly oauth: OAuth | undefined;
   readonly rooms: Rooms;
   readonly started_at: number;
+  readonly #intake: Intake;
   /** Answers a request; `remote` is the other end of its socket, where there is one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
   readonly #ending = new AbortController();
@@ -53,6 +57,7 @@ export class Relay implements AsyncDisposable {
     this.outside = outside;
     const { clock, ids, log, oauth: named } = outside;
     this.started_at = clock.now();
+    this.#intake = new Intake(clock);
     const address = this.address = new Address(named?.issuer);
     const machines = this.machines = new Registry({
       ...{ clock, log },
@@ -69,7 +74,7 @@ export class Relay implements AsyncDisposable {
     this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
     const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
     this.rooms = new Rooms({ ...needs, paces, oauth });
-    this.fetch = serve(routesOf(this, { dials, addressOf }), {
+    const answer = serve(routesOf(this, { dials, addressOf }), {
       admit: (request) => {
         if (this.ending.aborted) throw new Problem("shutting_down", {});
         const is_off = !named && OAUTH.test(new URL(request.url).pathname);
@@ -83,6 +88,13 @@ export class Relay implements AsyncDisposable {
       fault: (fault, { signal }) =>
         log[signal.aborted ? "debug" : "error"]("A route failed", { fault }),
     });
+    this.fetch = async (request, remote) => {
+      if (!request.body || STREAMED.test(new URL(request.url).pathname)) {
+        return await answer(request, remote);
+      }
+      using reading = this.#intake.begin(request, addressOf(request, remote));
+      return await answer(reading.request, remote);
+    };
   }
 
   /** Aborts as the relay goes down. */
@@ -111,6 +123,7 @@ export class Relay implements AsyncDisposable {
     this.machines.beat(now);
     this.sessions.beat(now);
     this.rooms.beat(now);
+    this.#intake.beat(now);
   }
 
   /** A connection broke under its answer: where a machine or a reader left, that is no fault. */

@@ -40,10 +40,10 @@ const DECIDERS: Rates = {
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** Tokens for one client: each refresh leaves a row for as long as its grant stands. */
+/** Tokens of one grant: each refresh leaves a row for as long as it stands. */
 const EXCHANGES: Rates = {
   each: { burst: 600, per_minute: 60 },
-  all: { burst: 6000, per_minute: 6000 },
+  all: CEILING,
 };
 
 /**

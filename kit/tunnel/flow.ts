@@ -8,10 +8,16 @@ const RETURN_SHARE = 4;
 /** Pieces that together are no longer than this are kept as one. */
 const SMALL_BYTES = 4096;
 
+interface Waiter {
+  readonly most: number;
+  readonly taker: object | undefined;
+  readonly resolve: (bytes: number) => void;
+}
+
 /** Bytes that may be sent. Senders take from it in the order they came; the other end gives. */
 export class Credit {
   readonly #bytes_max: number;
-  readonly #waiting: { most: number; resolve: (bytes: number) => void }[] = [];
+  readonly #waiting: Waiter[] = [];
   #left: number;
   #over = false;
 
@@ -19,13 +25,19 @@ export class Credit {
     this.#bytes_max = this.#left = bytes_max;
   }
 
-  /** As much as there is, at most `most`, waiting for some; 0 once it is over. */
-  take(most: number): number | Promise<number> {
+  /** As much as there is, at most `most`, waiting for some; 0 once it is over, or `taker` left. */
+  take(most: number, taker?: object): number | Promise<number> {
     if (this.#over) return 0;
     if (this.#left > 0 && this.#waiting.length === 0) return this.#draw(most);
     const { promise, resolve } = Promise.withResolvers<number>();
-    this.#waiting.push({ most, resolve });
+    this.#waiting.push({ most, taker, resolve });
     return promise;
+  }
+
+  /** It waits no more, and so keeps nothing of what it would have sent. */
+  leave(taker: object): void {
+    const at = this.#waiting.findIndex((waiter) => waiter.taker === taker);
+    if (at >= 0) this.#waiting.splice(at, 1)[0]?.resolve(0);
   }
 
   /** False when that is more than was ever taken: the other end does not keep its count. */

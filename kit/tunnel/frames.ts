@@ -17,6 +17,12 @@ export const STREAM_WINDOW_BYTES = 524_288;
 export const TRUNK_WINDOW_BYTES = 2_097_152;
 /** What all readers of one end together may leave untaken; past it, the slowest is cut off. */
 export const HELD_BYTES_MAX = 33_554_432;
+/** What an end may have read of requests that it did not answer yet, and so may hold of them. */
+export const READ_BYTES_MAX = 67_108_864;
+/** Of one request: nothing but an upload is longer, and an upload is not held. */
+export const READ_BYTES_EACH_MAX = 1_048_576;
+/** What an end holds of bodies that the other does not take; past it, the slowest is cut off. */
+export const WAITING_BYTES_MAX = 67_108_864;
 /** The largest body of a request: what the daemon may be told to take, and a form around it. */
 export const REQUEST_BYTES_MAX = 1_074_790_400;
 /** Bytes that the socket holds: an end that left so many untaken is asked nothing more. */

@@ -34,6 +34,14 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 
 type Pairs = [name: string, value: string][];
 
+/** How long a body says that it is: `Infinity` where it does not, undefined for no such number. */
+export function announcedBy(headers: Iterable<readonly [string, string]>): number | undefined {
+  const said = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
+  const [first] = said;
+  if (!first) return Infinity;
+  return said.length === 1 && /^\d{1,15}$/.test(first[1]) ? Number(first[1]) : undefined;
+}
+
 export function requestHeaders(headers: Iterable<readonly [string, string]>): Pairs {
   return allowed(headers, REQUEST_HEADERS);
 }

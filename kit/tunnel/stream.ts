@@ -32,6 +32,10 @@ export interface TrunkEnd {
   sayBytes(chunk: Chunk): void;
   /** A reader took bytes, or they were dropped: they are held no more. */
   released(stream: Stream, bytes: number): void;
+  /** A reader took bytes, and may hold them until the stream is over. */
+  read(stream: Stream, bytes: number): void;
+  /** A source gave bytes, which wait until the other end takes them; negative once it has. */
+  waits(stream: Stream, bytes: number): void;
   over(stream: Stream): void;
 }
 
@@ -43,6 +47,8 @@ export class Stream {
   /** Resolves with the head of the answer; rejects with `Broken`. For the end that asked. */
   readonly answer = Promise.withResolvers<{ head: ResponseHead; body: Body | null }>();
   #inlet: Inlet | undefined;
+  /** Bytes of its body that may still come. */
+  #to_come = Infinity;
   #source: ReadableStreamDefaultReader<Bytes> | undefined;
 
   constructor(trunk: TrunkEnd, id: number) {
@@ -56,14 +62,19 @@ export class Stream {
     return this.#ended.signal;
   }
 
-  /** The body that comes in, read as fast as its reader likes; `left`, when it wants no more. */
-  receives(left?: () => void): Body {
+  /**
+   * The body that comes in, read as fast as its reader likes; `left`, when it wants no more. It is
+   * no longer than `announced`, which readers count on.
+   */
+  receives(left?: () => void, announced = Infinity): Body {
+    this.#to_come = announced;
     const inlet = this.#inlet = new Inlet({
       taken: (bytes, credit) => {
         if (credit > 0 && !this.ended.aborted) {
           this.#trunk.say({ type: "credit", id: this.id, bytes: credit });
         }
         this.#trunk.released(this, bytes);
+        this.#trunk.read(this, bytes);
       },
       dropped: (bytes) => this.#trunk.released(this, bytes),
       left: () => left?.(),
@@ -73,6 +84,8 @@ export class Stream {
 
   /** A piece of the body came. */
   came(bytes: Bytes): "kept" | "left" | "no room" {
+    this.#to_come -= bytes.length;
+    if (this.#to_come < 0) return "no room";
     return this.#inlet?.take(bytes) ?? "no room";
   }
 
@@ -101,7 +114,9 @@ export class Stream {
         const { done, value } = await source.read();
         if (this.ended.aborted) return void await source.cancel(this.ended.reason);
         if (done) break;
+        this.#trunk.waits(this, value.length);
         await this.#sendAll(value);
+        this.#trunk.waits(this, -value.length);
       }
       this.#trunk.say({ type: "end", id: this.id });
     } catch (fault) {
@@ -116,7 +131,7 @@ export class Stream {
     for (let at = 0; at < bytes.length;) {
       const most = Math.min(CHUNK_BYTES_MAX, bytes.length - at);
       const granted = await this.#credit.take(most);
-      const length = granted && await this.#trunk.credit.take(granted);
+      const length = granted && await this.#trunk.credit.take(granted, this);
       if (this.ended.aborted) return void this.#trunk.credit.give(length);
       if (length === 0) return;
       if (length < granted) this.#credit.give(granted - length);
@@ -156,6 +171,7 @@ export class Stream {
     this.#ended.abort(why);
     this.answer.reject(why); // Unless its head is here already.
     this.#credit.end();
+    this.#trunk.credit.leave(this);
     this.#source?.cancel(why).catch(() => undefined); // A source that breaks as it is left is left.
     this.#trunk.over(this);
   }

@@ -11,13 +11,17 @@ import {
   PING_EVERY_MS,
   PINGS_HEARD_MAX,
   PINGS_UNANSWERED_MAX,
+  READ_BYTES_EACH_MAX,
+  READ_BYTES_MAX,
   type RequestHead,
   type ResponseHead,
   STREAMS_MAX,
   TRUNK_WINDOW_BYTES,
   UNSENT_BYTES_MAX,
   UNTAKEN_BYTES_MAX,
+  WAITING_BYTES_MAX,
 } from "kit/tunnel/frames.ts";
+import { announcedBy } from "kit/tunnel/headers.ts";
 import type { Data, Line } from "kit/tunnel/line.ts";
 import {
   type Chunk,
@@ -45,6 +49,12 @@ export class Trunk implements TrunkEnd {
   /** What each stream holds unread; whose reader took something last comes last. */
   readonly #held = new Map<Stream, number>();
   #held_bytes = 0;
+  /** What whoever answers has read of each request: it may hold it until it has answered. */
+  readonly #read = new Map<Stream, number>();
+  #read_bytes = 0;
+  /** What waits of each body for the other end; whose piece has waited longest comes first. */
+  readonly #waiting = new Map<Stream, number>();
+  #waiting_bytes = 0;
   readonly #unsent: Item[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
@@ -118,13 +128,15 @@ export class Trunk implements TrunkEnd {
   requested(head: RequestHead): void {
     const { asked } = this.#needs;
     if (!asked || head.id <= this.#last_id) return this.correct("Nothing may be asked like this");
+    const announced = announcedBy(head.headers);
+    if (announced === undefined) return this.correct("A length that is none");
     this.#last_id = head.id;
     const stream = new Stream(this, head.id);
     if (this.#streams.size >= STREAMS_MAX) {
       return stream.cancel(`${STREAMS_MAX} requests are under way`, false);
     }
     this.#streams.set(head.id, stream);
-    asked(head, stream, head.body ? stream.receives() : null);
+    asked(head, stream, head.body ? stream.receives(undefined, announced) : null);
   }
 
   responded(head: ResponseHead): void {
@@ -195,8 +207,32 @@ export class Trunk implements TrunkEnd {
     if (left > 0) this.#held.set(stream, left);
   }
 
+  read(stream: Stream, bytes: number): void {
+    if (!this.#needs.asked || stream.ended.aborted) return;
+    const before = this.#read.get(stream) ?? 0;
+    const now = Math.min(before + bytes, READ_BYTES_EACH_MAX);
+    this.#read.set(stream, now);
+    this.#read_bytes += now - before;
+    if (this.#read_bytes > READ_BYTES_MAX) stream.cancel("too much is asked at once");
+  }
+
+  waits(stream: Stream, bytes: number): void {
+    if (stream.ended.aborted) return;
+    const now = (this.#waiting.get(stream) ?? 0) + bytes;
+    this.#waiting_bytes += bytes;
+    this.#waiting.delete(stream);
+    if (now > 0) this.#waiting.set(stream, now);
+    if (this.#waiting_bytes <= WAITING_BYTES_MAX) return;
+    const [slowest] = this.#waiting.keys();
+    slowest?.cancel("it is taken too slowly");
+  }
+
   over(stream: Stream): void {
     this.#streams.delete(stream.id);
+    this.#read_bytes -= this.#read.get(stream) ?? 0;
+    this.#waiting_bytes -= this.#waiting.get(stream) ?? 0;
+    this.#read.delete(stream);
+    this.#waiting.delete(stream);
   }
 
   /** All that is said in one turn leaves together, as soon as the turn is over. */

@@ -10,9 +10,9 @@ import type { Bearer } from "../mcp/contract.ts";
 import { Clients } from "./clients/clients.ts";
 import { Connections } from "./consent/connections.ts";
 import { Consent, type ConsentNeeds, type Machines, type Sessions } from "./consent/consent.ts";
-import { Grants } from "./grants/grants.ts";
+import { Grants, type GrantsNeeds } from "./grants/grants.ts";
 import { resourceOf } from "./resource/metadata.ts";
-import { type Desks, oauthRoutes } from "./routes.ts";
+import { oauthRoutes } from "./routes.ts";
 
 /** How often one address may come: `net` counts. */
 export interface Pace {
@@ -32,7 +32,7 @@ export interface OAuthNeeds {
   readonly machines: Machines;
   readonly registrations: Pace;
   readonly consents: ConsentNeeds["pace"];
-  readonly exchanges: Desks["exchanges"];
+  readonly exchanges: GrantsNeeds["exchanges"];
 }
 
 export interface OAuth {
@@ -42,11 +42,11 @@ export interface OAuth {
 }
 
 export function openOAuth(needs: OAuthNeeds): OAuth {
-  const { issuer, db, clock, ids, log, sessions } = needs;
+  const { issuer, db, clock, ids, log, sessions, exchanges } = needs;
   const resource = resourceOf(issuer);
   const clients = new Clients({ db, clock, ids });
   const exchanged = clients.exchanged.bind(clients);
-  const grants = new Grants({ db, clock, ids, exchanged });
+  const grants = new Grants({ db, clock, ids, exchanged, exchanges });
   const consent = new Consent({ ...needs, resource, clients, grants, pace: needs.consents });
   const connections = new Connections({ grants, sessions, log });
   const desks = { ...needs, resource, clients, grants, consent, connections };

@@ -45,7 +45,7 @@ export const REFUSALS = {
   no_machine:              ["access_denied",             403, "No machine with this relay secret is online: start its daemon, then allow again"],
   signed_out:              ["access_denied",             403, "Nobody is signed in to the relay in this browser"],
   // Tokens.
-  busy:                    ["temporarily_unavailable",   429, "Too many exchanges of this app: try again in {value} s"],
+  busy:                    ["temporarily_unavailable",   429, "Too many exchanges of this connection: try again in {value} s"],
   wrong_grant_type:        ["unsupported_grant_type",    400, "The grant types are authorization_code and refresh_token"],
   wrong_code:              ["invalid_grant",             400, "The code is unknown, expired, spent or another client's"],
   replayed_code:           ["invalid_grant",             400, "The code came a second time: the grant and all its tokens are revoked"],

@@ -21,8 +21,6 @@ export interface Desks {
   readonly consent: Consent;
   readonly connections: Connections;
   readonly registrations: Pace;
-  /** How often one client may have tokens: the seconds to wait. */
-  readonly exchanges: { pass(client_id: string): number | undefined };
   readonly log: Log;
 }
 
@@ -64,13 +62,11 @@ const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
 ]);
 
 function issue(desks: Desks, params: Params): contracts.Credentials {
-  const { clients, grants, resource, exchanges } = desks;
+  const { clients, grants, resource } = desks;
   const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
   if (!exchange) throw new Refusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
   refuseResource(params, resource);
-  const wait = exchanges.pass(client.client_id);
-  if (wait !== undefined) throw new Refusal("busy", String(wait), wait);
   return exchange(grants, client, params);
 }
 

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type Contract, OK } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX, rawRoute, readBody, type Route } from "kit/route.ts";
+import { rawRoute, readBody, type Route } from "kit/route.ts";
 import { tryJson } from "kit/text.ts";
 import { leave as leaveUnread } from "kit/tunnel/stream.ts";
 import type { Address } from "../address.ts";
@@ -17,6 +17,9 @@ import { endedBy, only } from "./stream.ts";
 import { overPage, tooOftenPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
+/** Ids and a number; JSON may write each letter of a guest's text with six. */
+const SHARE_BYTES_MAX = 16_384;
+const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
 interface Pace {
   /** Counts this request; the seconds to wait where it is one too many. */
@@ -46,7 +49,7 @@ export function shareRoutes(needs: ShareNeeds): Route[] {
     rawRoute(contracts.createShare, async (request, { remote }) => {
       const namespace = ownerOf(needs, request);
       refuseHasty(needs.sharing, request, remote);
-      const given = await bodyOf(contracts.createShare.body, request);
+      const given = await bodyOf(contracts.createShare.body, request, SHARE_BYTES_MAX);
       const { daemon_id, peer_id } = given;
       const daemon = daemonOf(needs, { namespace, daemon_id, asker: "relay" }, request);
       const { display_name } = await daemon.mustBeAgent(peer_id);
@@ -91,7 +94,7 @@ function guestRoutes(needs: ShareNeeds): Route[] {
       if (retry_after_seconds !== undefined) {
         throw new Problem("too_many_requests", { retry_after_seconds });
       }
-      const { text } = await bodyOf(contracts.askShared.body, request);
+      const { text } = await bodyOf(contracts.askShared.body, request, ASK_BYTES_MAX);
       const { correlation_id } = await daemonOf(needs, share, request).ask(share.peer_id, text);
       if (isForm(request)) {
         return seeOther(`/s/${id}?request=${encodeURIComponent(correlation_id)}`);
@@ -199,8 +202,12 @@ function isForm({ headers }: Request): boolean {
 }
 
 /** JSON, or the fields of a form. */
-async function bodyOf<S extends z.ZodType>(schema: S, request: Request): Promise<z.output<S>> {
-  const text = await readBody(request, BODY_BYTES_MAX);
+async function bodyOf<S extends z.ZodType>(
+  schema: S,
+  request: Request,
+  bytes_max: number,
+): Promise<z.output<S>> {
+  const text = await readBody(request, bytes_max);
   const given = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
   if (given === undefined) throw new Problem("bad_json", { reason: "it cannot be read" });
   const read = schema.safeParse(given);

@@ -36,6 +36,16 @@ Deno.test("when credit is over, nobody waits for it any more", async () => {
   assert.deepEqual([await waiting, credit.take(1)], [0, 0]);
 });
 
+Deno.test("who leaves while waiting for credit takes none of it", async () => {
+  const credit = new Credit(1);
+  credit.take(1);
+  const [gone, stays] = [{}, {}];
+  const waiting = [credit.take(1, gone), credit.take(1, stays)];
+  credit.leave(gone);
+  credit.give(1);
+  assert.deepEqual(await Promise.all(waiting), [0, 1]);
+});
+
 Deno.test("what is given back goes together, a quarter of the window at least", () => {
   const returns = new Returns(100);
   assert.equal(returns.came(100), true);

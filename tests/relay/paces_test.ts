@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { rangeOf } from "../../relay/net/address.ts";
-import { App, CALLBACK, errorOf, oauthWorld, Person } from "./oauth_cast.ts";
+import { App, CALLBACK, errorOf, oauthWorld, Person, tokensOf } from "./oauth_cast.ts";
 import { relayWorld, SECRET } from "./world.ts";
 
 const DIALS = 30;
@@ -90,16 +90,29 @@ Deno.test("behind a trusted proxy one visitor's registrations hold up no other's
   assert.equal(await register("198.51.100.7"), 201);
 });
 
-Deno.test("an app has tokens so often, and its token is good for the next time", async () => {
+Deno.test("a connection has tokens so often, and its token is good for the next time", async () => {
   using w = oauthWorld();
-  const [app, other] = [await App.register(w), await App.register(w)];
-  const { refresh_token } = await app.connect();
-  const junk = (of: App) => of.refresh("mesh_rt_junk");
-  for (let number = 1; number < EXCHANGES; number++) assert.equal((await junk(app)).status, 400);
+  const app = await App.register(w);
+  let { refresh_token } = await app.connect();
+  const other = await app.connect();
+  for (let number = 1; number < EXCHANGES; number++) {
+    ({ refresh_token } = await tokensOf(await app.refresh(refresh_token)));
+  }
   const often = await app.refresh(refresh_token);
   assert.equal(often.headers.get("retry-after"), "1");
   assert.deepEqual(await errorOf(often), [429, "temporarily_unavailable"]);
-  assert.equal((await junk(other)).status, 400);
+  assert.equal((await app.refresh(other.refresh_token)).status, 200);
   await w.clock.advance(1000);
+  assert.equal((await app.refresh(refresh_token)).status, 200);
+});
+
+Deno.test("whoever knows an app's id and none of its tokens holds up none of them [c9.pace.lockout]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { refresh_token } = await app.connect();
+  for (let number = 0; number <= EXCHANGES; number++) {
+    assert.equal((await app.refresh("mesh_rt_junk")).status, 400);
+    assert.equal((await app.redeem("mesh_ac_junk")).status, 400);
+  }
   assert.equal((await app.refresh(refresh_token)).status, 200);
 });

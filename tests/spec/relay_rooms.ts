@@ -36,6 +36,7 @@ export const RELAY_ROOMS: readonly Requirement[] = [
   ["c9.share.stream",          "relay", "A share's stream carries only events that name its peer id"],
   ["c9.share.pace",            "relay", "Looking at shares is limited by the visitor's address"],
   ["c9.pace.lockout",          "relay", "One stranger or tenant does not use up a rate or a place that all others share"],
+  ["c9.pace.bodies",           "relay", "Bodies that do not come to an end hold so many bytes of one address, and for so long"],
   ["c9.share.revoked",         "relay", "Revoking a share ends its open streams"],
   ["c9.share.expiry",          "relay", "A share that is over is refused, and its streams end"],
 ];

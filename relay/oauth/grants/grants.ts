@@ -45,6 +45,8 @@ export interface GrantsNeeds {
   readonly ids: Ids;
   /** In the transaction of an exchange: the client stays. */
   readonly exchanged: (client: Client) => void;
+  /** How often one grant may have tokens: the seconds to wait. */
+  readonly exchanges: { pass(grant_id: string): number | undefined };
 }
 
 export class Grants {
@@ -209,6 +211,7 @@ export class Grants {
       const state = grantMachine.step(decided.state, on);
       const grant: rows.Grant = { ...decided, state, exchanged_at: now };
       const { grant_id } = grant;
+      this.#refuseHasty(grant_id);
       const expires_at = Math.min(now + ACCESS_MS, grant.expires_at);
       rows.stepGrant(tx, grant);
       const token_hash = digestOf(refresh_token);
@@ -221,6 +224,15 @@ export class Grants {
     const { expires_at, scope } = issued;
     const expires_in = Math.floor((expires_at - now) / 1000);
     return { access_token, token_type: "Bearer", expires_in, refresh_token, scope };
+  }
+
+  /**
+   * In a transaction, which it takes back. Only who has shown a code or a token of the grant is
+   * counted: an app's id is no secret, and whoever knows it holds up nobody.
+   */
+  #refuseHasty(grant_id: string): void {
+    const wait = this.#needs.exchanges.pass(grant_id);
+    if (wait !== undefined) throw new Refusal("busy", String(wait), wait);
   }
 
   /** In a transaction. A form is decided once, and remembered for as long as it would open. */
