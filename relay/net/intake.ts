@@ -53,7 +53,7 @@ interface ReadingNeeds {
   over(bytes: number): void;
 }
 
-export class Reading implements Disposable {
+class Reading implements Disposable {
   readonly request: Request;
   readonly began_at: number;
   readonly #needs: ReadingNeeds;
