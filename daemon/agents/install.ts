@@ -10,6 +10,12 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** What is needed to write ourselves into another program's settings. */
+export interface SetupPlan {
+  /** The command that runs mesh, word by word; absolute, because an agent's PATH may be any. */
+  readonly mesh: readonly string[];
+}
+
 /** The whole file, changed. A pure function: it may run more than once. */
 export type Change = (before: JsonObject) => JsonObject;
 

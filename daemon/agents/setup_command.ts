@@ -9,13 +9,7 @@ import { UnreadableConfig } from "../config_file.ts";
 import { ensureToken } from "../token.ts";
 import { type Joined, joinRelay, Unjoinable } from "../uplink_setup.ts";
 import { claudeJson, configDir } from "./claude_code/registry.ts";
-import {
-  installHooks,
-  installMcp,
-  removeHooks,
-  removeMcp,
-  type SetupPlan,
-} from "./claude_code/setup.ts";
+import { installHooks, installMcp, removeHooks, removeMcp } from "./claude_code/setup.ts";
 import { installCodexHooks, installServer, removeCodexHooks, removeServer } from "./codex/setup.ts";
 import { codexHome } from "./codex/threads.ts";
 import { configDir as copilotDir } from "./copilot/sessions.ts";
@@ -26,6 +20,7 @@ import {
   applyChange,
   applyTextChange,
   type Change,
+  type SetupPlan,
   type TextChange,
   Unchangeable,
 } from "./install.ts";
@@ -112,7 +107,7 @@ const KNOWN: readonly Known[] = [
       {
         path: join(copilotDir(env), "mcp-config.json"),
         put: (config) => copilot.installMcp(config, plan),
-        take: removeMcp,
+        take: copilot.removeMcp,
       },
     ],
   },

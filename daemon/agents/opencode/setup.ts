@@ -2,11 +2,10 @@
 
 import { join } from "node:path";
 import { isObject, type Json, Unchangeable } from "../install.ts";
+import { SERVER } from "../mcp_server.ts";
 import { type Member, membersOf, prepend, remove, rootOf, valueOf } from "./jsonc.ts";
 import plugin from "./plugin.js" with { type: "text" };
 
-/** The name under which agents see our tools: `mesh_ask`. */
-const SERVER = "mesh";
 /** What is left of a file that we have made; nobody else would write it so. */
 const EMPTY = "{\n\n}\n";
 /** How the plugin begins, in every version of it. */
