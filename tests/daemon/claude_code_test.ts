@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { FakeClock, systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
-import { isProved, nativeRung } from "../../daemon/agents/claude_code/native.ts";
+import { nativeRung } from "../../daemon/agents/claude_code/native.ts";
+import { isTested } from "../../daemon/agents/claude_code/version.ts";
 import { sessionAbove, sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
-import { claudeScreen } from "../../daemon/agents/screens.ts";
+import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { silent, until } from "./terminal.ts";
 
@@ -310,9 +311,9 @@ Deno.test("a line longer than the socket takes is refused, not lost", async () =
 Deno.test("a newer patch is believed while it speaks the proved protocol", () => {
   const session = { pid: 1, sessionId: "s", cwd: "/", peerProtocol: 1 };
   const proved = ["2.1.329", "2.1.330", "2.1.1000"];
-  for (const version of proved) assert.equal(isProved({ ...session, version }), true, version);
+  for (const version of proved) assert.equal(isTested({ ...session, version }), true, version);
   const unproved = ["2.1.328", "2.2.0", "3.0.0", "2.1.330-beta", "12.1.400"];
-  for (const version of unproved) assert.equal(isProved({ ...session, version }), false, version);
+  for (const version of unproved) assert.equal(isTested({ ...session, version }), false, version);
 });
 
 // Screens, as captured.

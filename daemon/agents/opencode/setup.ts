@@ -1,7 +1,13 @@
 /** What `mesh setup` writes for opencode: the plugin, and our server among its MCP servers. Pure. */
 
-import { join } from "node:path";
-import { isObject, type Json, Unchangeable } from "../install.ts";
+import {
+  type Edit,
+  isObject,
+  isThere,
+  type Json,
+  type SetupPlan,
+  Unchangeable,
+} from "../install.ts";
 import { SERVER } from "../mcp_server.ts";
 import { type Member, membersOf, prepend, remove, rootOf, valueOf } from "./jsonc.ts";
 import plugin from "./plugin.js" with { type: "text" };
@@ -10,11 +16,6 @@ import plugin from "./plugin.js" with { type: "text" };
 const EMPTY = "{\n\n}\n";
 /** How the plugin begins, in every version of it. */
 const MARK = "/**\n * mesh's plugin for opencode";
-
-/** Where opencode with this environment keeps its settings. */
-export function configDir(env: Readonly<Record<string, string>>): string {
-  return join(env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config"), "opencode");
-}
 
 /** `plugin/mesh.js`: one file, that finds the daemon by itself. */
 export function installPlugin(before: string): string {
@@ -26,6 +27,17 @@ export function installPlugin(before: string): string {
 
 export function removePlugin(before: string): string {
   return before.startsWith(MARK) ? "" : before;
+}
+
+/** opencode merges all of its settings files: our server stands in one of those that exist. */
+export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
+  const there = files.filter(isThere);
+  const settings = there.length > 0 ? there : files.slice(0, 1);
+  return settings.map((path, at) => ({
+    path,
+    putText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
+    takeText: removeServer,
+  }));
 }
 
 /**
