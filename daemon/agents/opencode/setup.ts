@@ -10,7 +10,7 @@ import {
 } from "../install.ts";
 import { SERVER } from "../mcp_server.ts";
 import { type Member, membersOf, prepend, remove, rootOf, valueOf } from "./jsonc.ts";
-import plugin from "./plugin.js" with { type: "text" };
+import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /** What is left of a file that we have made; nobody else would write it so. */
 const EMPTY = "{\n\n}\n";
