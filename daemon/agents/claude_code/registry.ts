@@ -4,11 +4,9 @@ import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import { readWhole } from "../../agent_files.ts";
-import { type IsAlive, isAlive, parentOf } from "../../processes.ts";
+import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Addressee } from "../contract.ts";
 
-/** How far a caller may stand below its session: a server, behind a launcher or two. */
-const GENERATIONS_MAX = 16;
 /** Far more than an entry, or a key, has. */
 const ENTRY_BYTES_MAX = 65_536;
 
@@ -45,17 +43,6 @@ export function sessionOf(
   for (const config_dir of config_dirs) {
     const session = read(Session, join(config_dir, "sessions", `${pid}.json`));
     if (session?.pid === pid && lives(pid, ticks(session))) return session;
-  }
-  return undefined;
-}
-
-/** The session that a process was started by, e.g. its MCP server or one of its hooks. */
-export function sessionAbove(config_dirs: readonly string[], pid: number): Session | undefined {
-  let at: number | undefined = pid;
-  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
-    const session = sessionOf(config_dirs, at);
-    if (session) return session;
-    at = parentOf(at);
   }
   return undefined;
 }
