@@ -1,5 +1,6 @@
 /** `mesh selftest`: each agent that is installed here, really started, really told something. */
 
+import type { AgentDefinition } from "../daemon/agents/definition.ts";
 import type { Env } from "../daemon/places.ts";
 import {
   type Command,
@@ -13,14 +14,13 @@ import {
 } from "./command.ts";
 import { type Machine, thisMachine, versionIn } from "./doctor/machine.ts";
 import { ink, type Piece, print, printJson, printTable, type Terminal } from "./print.ts";
-import { SPECIMENS } from "./selftest/agents.ts";
+import { TESTABLE } from "./selftest/agents.ts";
 import { play, type Result } from "./selftest/play.ts";
 import { type Scenario, SCENARIOS } from "./selftest/scenarios.ts";
-import type { Specimen } from "./selftest/specimen.ts";
 import { keepVerdict, verdictOf } from "./selftest/verdicts.ts";
 import { envIn, hasTmux } from "./throwaway.ts";
 
-const NAMES = SPECIMENS.map(({ agent }) => agent);
+const NAMES: readonly string[] = TESTABLE.map(({ id }) => id);
 
 export const SELFTEST: Command = {
   words: "selftest",
@@ -41,7 +41,7 @@ export const SELFTEST: Command = {
 
 /** An agent that is here, or is not. */
 interface Found {
-  readonly specimen: Specimen;
+  readonly agent: AgentDefinition;
   readonly version: string | undefined;
 }
 
@@ -51,20 +51,21 @@ async function selftest(session: Session, words: Words): Promise<number> {
   const wanted = wantedBy(words);
   const scenarios = scenariosOf(words);
   if (!hasTmux(env)) throw new Failed("tmux is not installed, and the agents' terminals need it");
-  const found = await Promise.all(wanted.map((specimen) => lookFor(specimen, machine)));
+  const found = await Promise.all(wanted.map((agent) => lookFor(agent, machine)));
   const json = words.flag("json");
   const results: Result[] = [];
   const interrupted = await interruptible(async (signal) => {
-    for (const { specimen, version } of found) {
-      if (version === undefined) continue;
-      if (!json) print(terminal, ink("dim", `${specimen.title} ${version}`));
+    for (const { agent, version } of found) {
+      const fixture = await agent.fixture?.();
+      if (version === undefined || !fixture) continue;
+      if (!json) print(terminal, ink("dim", `${agent.title} ${version}`));
       const tell = (one: Result) => json || print(terminal, ...lineOf(one));
       try {
-        const of = await play(specimen, { env, clock, signal, version, scenarios, tell });
+        const of = await play({ agent, fixture }, { env, clock, signal, version, scenarios, tell });
         results.push(...of);
         const whole = scenarios.length === SCENARIOS.length;
         const verdict = verdictOf(of, { at: clock.now(), whole });
-        if (verdict) keepVerdict(env, specimen.agent, verdict);
+        if (verdict) keepVerdict(env, agent.id, verdict);
       } catch (fault) {
         if (signal.aborted) return true;
         throw fault;
@@ -79,10 +80,10 @@ async function selftest(session: Session, words: Words): Promise<number> {
   return results.some(({ result }) => result === "failed") ? EXIT.refused : EXIT.done;
 }
 
-function wantedBy(words: Words): readonly Specimen[] {
+function wantedBy(words: Words): readonly AgentDefinition[] {
   const name = words.maybe("agent");
-  if (name === undefined) return SPECIMENS;
-  const wanted = SPECIMENS.filter(({ agent }) => agent === name);
+  if (name === undefined) return TESTABLE;
+  const wanted = TESTABLE.filter(({ id }) => id === name);
   if (wanted.length === 0) {
     throw new Misused(`--agent: "${name}" is not one of ${NAMES.join(", ")}`);
   }
@@ -99,18 +100,18 @@ function scenariosOf(words: Words): readonly Scenario[] {
 }
 
 /** Its version, asked in a home that is not the user's: no agent writes there but into its own. */
-async function lookFor(specimen: Specimen, machine: Machine): Promise<Found> {
-  const path = machine.find(specimen.program);
-  if (path === undefined) return { specimen, version: undefined };
+async function lookFor(agent: AgentDefinition, machine: Machine): Promise<Found> {
+  const path = machine.find(agent.programs[0] ?? agent.id);
+  if (path === undefined) return { agent, version: undefined };
   const home = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
   try {
     const env: Env = envIn(home, machine.env);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const ran = await thisMachine(env, machine.clock).run(path, ["--version"]);
       const version = versionIn(ran?.said ?? "");
-      if (version !== undefined) return { specimen, version };
+      if (version !== undefined) return { agent, version };
     }
-    return { specimen, version: "unknown" };
+    return { agent, version: "unknown" };
   } finally {
     Deno.removeSync(home, { recursive: true });
   }
@@ -124,7 +125,7 @@ function answerOf(results: readonly Result[], missing: readonly Found[], interru
     ok: !interrupted && results.every(({ result }) => result !== "failed"),
     interrupted,
     results,
-    not_installed: missing.map(({ specimen }) => specimen.agent),
+    not_installed: missing.map(({ agent }) => agent.id),
   };
 }
 
@@ -154,7 +155,7 @@ function show(to: Terminal, results: readonly Result[], missing: readonly Found[
       "",
     );
   }
-  for (const { specimen: { title, program } } of missing) {
+  for (const { agent: { title, programs: [program = ""] } } of missing) {
     print(to, ink("dim", `${title} is not installed: there is no \`${program}\` on the PATH.`));
   }
   const failed = results.filter(({ result }) => result === "failed").length;

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { Name } from "kit/contract.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
+import { definitionOf } from "./agents/registry.ts";
 import type { Daemon } from "./app.ts";
 import type { Connect } from "./delivery/ws/frames.ts";
 import type { Identity } from "./delivery/ws/session.ts";
@@ -59,7 +60,8 @@ export async function greet(
  */
 export function isPlugin(connect: Connect): boolean {
   const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
-  return backend === "opencode" && capabilities.includes("framed_text") &&
+  const has_plugin = definitionOf(backend)?.transports.includes("websocket") ?? false;
+  return has_plugin && capabilities.includes("framed_text") &&
     !capabilities.includes("inbox_surface") && !ALIASES.includes(display_name) &&
     (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
 }

@@ -60,7 +60,7 @@ async function serveUntilTold(
   { state, env, log }: { state: string; env: Env; log: Log },
 ): Promise<number> {
   const [clock, ids] = [systemClock, randomIds];
-  await using agents = agentsOf({ clock, ids, log, state, env });
+  await using agents = await agentsOf({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
   // A fifth of the start, for those who have a relay.
   const dial = config["relay.enabled"] ? (await import("./dial.ts")).dial : undefined;

@@ -6,22 +6,10 @@ import type { Log } from "kit/log.ts";
 import { Panes, type Terminals } from "./panes.ts";
 import { type IsAlive, Pulses } from "./processes.ts";
 import { Tmuxes } from "./tmux.ts";
-import type { Adapter, Hooks } from "./agents/contract.ts";
-import { claudeCodeAdapter } from "./agents/claude_code/claude_code.ts";
-import { claudeCodeHooks } from "./agents/claude_code/hooks.ts";
-import { codexAdapter } from "./agents/codex/codex.ts";
-import { codexHooks } from "./agents/codex/hooks.ts";
-import { codexHome } from "./agents/codex/threads.ts";
-import { geminiAdapter } from "./agents/gemini/gemini.ts";
-import { geminiReader } from "./agents/gemini/hooks.ts";
-import { configDir as geminiDir } from "./agents/gemini/sessions.ts";
-import { copilotAdapter } from "./agents/copilot/copilot.ts";
-import { copilotReader } from "./agents/copilot/hooks.ts";
-import { configDir as copilotDir } from "./agents/copilot/sessions.ts";
-import { genericAdapter } from "./agents/generic/generic.ts";
+import type { Adapter, HookReader, Hooks } from "./agents/contract.ts";
+import { AGENTS } from "./agents/registry.ts";
+import type { Backend } from "./peers/contract.ts";
 import { ownSocket, type PaneSights, sightsOf } from "./pane_sights.ts";
-import { opencodeAdapter } from "./agents/opencode/opencode.ts";
-import { dataDir } from "./agents/opencode/sessions.ts";
 
 export interface AgentsOutside extends AsyncDisposable {
   readonly isAlive: IsAlive;
@@ -43,30 +31,25 @@ export interface OutsideOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One folder an agent; this is the list of them. */
-export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): AgentsOutside {
+/** Loads every agent's adapter. */
+export async function agentsOf(
+  { clock, ids, log, state, env }: OutsideOptions,
+): Promise<AgentsOutside> {
   const state_dir = join(state, "tmux");
   Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
   const tmuxes = new Tmuxes({ clock, ids, log, state_dir, search_path: env["PATH"] ?? "" });
   const pulses = new Pulses();
   const { isAlive } = pulses;
-  const ground = { tmuxes, clock, log, isAlive };
+  const host = { tmuxes, clock, log, isAlive, env };
+  const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
+  const hooks: { [B in Backend]?: HookReader } = {};
+  for (const runtime of runtimes) {
+    if (runtime.hooks) hooks[runtime.adapter.backend] = runtime.hooks;
+  }
   return {
     isAlive,
-    adapters: [
-      claudeCodeAdapter({ ...ground, config_dirs: claudeDirs(env) }),
-      codexAdapter({ ...ground, codex_home: codexHome(env), env }),
-      copilotAdapter({ ...ground, config_dir: copilotDir(env) }),
-      geminiAdapter({ ...ground, config_dir: geminiDir(env) }),
-      genericAdapter(ground),
-      opencodeAdapter({ ...ground, data_dir: dataDir(env) }),
-    ],
-    hooks: {
-      "claude-code": claudeCodeHooks,
-      codex: codexHooks(),
-      copilot: copilotReader({ config_dir: copilotDir(env), clock }),
-      gemini: geminiReader(geminiDir(env)),
-    },
+    adapters: runtimes.map(({ adapter }) => adapter),
+    hooks,
     sights: sightsOf(tmuxes, ownSocket(env)),
     terminals: new Panes({ tmuxes, log, env }),
     async sessionOf(tmux_socket, pane_id) {
@@ -79,11 +62,4 @@ export function agentsOf({ clock, ids, log, state, env }: OutsideOptions): Agent
       await tmuxes[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Where Claude Code keeps what it knows of its sessions. */
-function claudeDirs(env: Readonly<Record<string, string>>): string[] {
-  const home = join(env["HOME"] ?? "/", ".claude");
-  const named = env["CLAUDE_CONFIG_DIR"];
-  return named ? [named, home] : [home];
 }

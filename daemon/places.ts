@@ -15,6 +15,12 @@ export function statePath(env: Env): string {
   return env["MESH_STATE"] || `${home}/mesh`;
 }
 
+/** A path in the user's home folder. */
+export function homePath(env: Env, ...names: readonly string[]): string {
+  const home = env["HOME"] ?? "";
+  return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
+}
+
 /** A file that is not there is an empty one. */
 export function readTextOrNothing(path: string): string | undefined {
   try {

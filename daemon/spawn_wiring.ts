@@ -3,6 +3,7 @@
 import { isProblem, Problem } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
+import { definitionOf } from "./agents/registry.ts";
 import type { Daemon } from "./app.ts";
 import { type Awaited, type Entrance, nameOf, refuseReserved } from "./peers/admission.ts";
 import type { Registration } from "./peers/contract.ts";
@@ -60,8 +61,7 @@ async function meet(
   house: Daemon,
   { spawn_id, backend, tmux_socket, pane_id }: Parameters<SpawnNeeds["meet"]>[0],
 ): Promise<void> {
-  const adapter = house.outside.adapters().find((one) => one.backend === backend);
-  if (!adapter?.silent_until_prompt) return;
+  if (!definitionOf(backend)?.silent_until_prompt) return;
   try {
     const resumed = house.jobs.resumedIn(spawn_id);
     await house.lives.linking.linkPane(pane_id, { backend, tmux_socket }, resumed);

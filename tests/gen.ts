@@ -1,5 +1,6 @@
 /** Renders the golden files; run by itself (`deno task gen`) it writes them. */
 
+import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { jsonLog } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
@@ -19,6 +20,7 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/schema.sql": () => renderSchema("daemon", migrations),
   "tests/golden/relay_schema.sql": () => renderSchema("relay", relayMigrations),
   "tests/golden/help.txt": renderHelp,
+  "daemon/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "docs/generated/machines.md": renderMachines,
   "docs/generated/routes.md": renderRoutes,
 };
@@ -70,6 +72,27 @@ async function renderRoutes(): Promise<string> {
     `| route | access | tunnel | what it does |\n| --- | --- | --- | --- |\n${
       rows.sort().join("")
     }`;
+}
+
+const PLUGIN_HEAD = `/**
+ * mesh's plugin for opencode: one connection to the daemon of this computer, for the session in
+ * front. Written by \`mesh setup --agent opencode\`, and removed by \`--uninstall\`. It prints
+ * nothing, connects to nothing but loopback, and lets no error of its own reach opencode.
+ *
+ * Generated from daemon/agents/opencode/plugin/main.ts.
+ */
+
+`;
+
+/** One file, because that is what opencode loads; bundled here, so that sources run without it. */
+async function renderPlugin(): Promise<string> {
+  const entry = fileURLToPath(new URL("daemon/agents/opencode/plugin/main.ts", ROOT));
+  const args = ["bundle", "--quiet", "--platform", "deno", entry];
+  const cwd = fileURLToPath(ROOT);
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })
+    .output();
+  if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
+  return PLUGIN_HEAD + new TextDecoder().decode(stdout);
 }
 
 async function renderMachines(): Promise<string> {

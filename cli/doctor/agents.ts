@@ -2,73 +2,40 @@
 
 import { isAbsolute, join } from "node:path";
 import { tryJson } from "kit/text.ts";
+import type { AgentDefinition } from "../../daemon/agents/definition.ts";
+import { AGENTS } from "../../daemon/agents/registry.ts";
 import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
-import { type Env, statePath } from "../../daemon/places.ts";
+import { lineOf } from "../../daemon/agents/versions.ts";
+import { statePath } from "../../daemon/places.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
-import { atHome, isProgram, type Machine, versionIn } from "./machine.ts";
+import { isProgram, type Machine, versionIn } from "./machine.ts";
 
-/** One kind of agent, and where it is told of us. */
-interface Agent {
-  readonly name: string;
-  readonly title: string;
-  readonly program: string;
-  /** The line of versions that mesh was tried with (docs/adapters.md). */
-  readonly proved: string;
-  /** Where hooks are written; undefined for one whose hooks are none of commands. */
-  readonly hooks: ((env: Env) => string) | undefined;
-  readonly mcp: (env: Env) => string;
-}
+/** The agents that `mesh setup` sets up. */
+const KNOWN = AGENTS.flatMap((agent) => agent.setup ? [{ ...agent, setup: agent.setup }] : []);
+type Agent = typeof KNOWN[number];
 
-const claudeHome = (env: Env) => env["CLAUDE_CONFIG_DIR"] || atHome(env, ".claude");
-const codexHome = (env: Env) => env["CODEX_HOME"] || atHome(env, ".codex");
-const copilotHome = (env: Env) => env["COPILOT_HOME"] || atHome(env, ".copilot");
-const xdg = (env: Env) => env["XDG_CONFIG_HOME"] || atHome(env, ".config");
-
-const AGENTS: readonly Agent[] = [
-  {
-    ...{ name: "claude-code", title: "Claude Code", program: "claude", proved: "2.1" },
-    hooks: (env) => join(claudeHome(env), "settings.json"),
-    mcp: (env) => join(env["CLAUDE_CONFIG_DIR"] || atHome(env), ".claude.json"),
-  },
-  {
-    ...{ name: "codex", title: "Codex", program: "codex", proved: "0.169" },
-    hooks: (env) => join(codexHome(env), "hooks.json"),
-    mcp: (env) => join(codexHome(env), "config.toml"),
-  },
-  {
-    ...{ name: "gemini", title: "Gemini", program: "gemini", proved: "0.61" },
-    hooks: (env) => atHome(env, ".gemini", "settings.json"),
-    mcp: (env) => atHome(env, ".gemini", "settings.json"),
-  },
-  {
-    ...{ name: "opencode", title: "OpenCode", program: "opencode", proved: "1.18" },
-    hooks: undefined,
-    mcp: (env) => join(xdg(env), "opencode", "opencode.json"),
-  },
-  {
-    ...{ name: "copilot", title: "Copilot", program: "copilot", proved: "1.0" },
-    hooks: (env) => join(copilotHome(env), "settings.json"),
-    mcp: (env) => join(copilotHome(env), "mcp-config.json"),
-  },
-];
+const programOf = ({ programs, id }: AgentDefinition) => programs[0] ?? id;
 
 export const AGENT_CHECK: Check = {
   area: "agents",
   async look(machine) {
-    const found = await Promise.all(AGENTS.map((agent) => lookAt(agent, machine)));
+    const found = await Promise.all(KNOWN.map((agent) => lookAt(agent, machine)));
     if (found.flat().length > 0) return found.flat();
-    const names = AGENTS.map(({ program }) => program).join(", ");
+    const names = KNOWN.map(programOf).join(", ");
     return [note("AGENTS_NONE", `none of ${names} is on the PATH`)];
   },
 };
 
 async function lookAt(agent: Agent, machine: Machine): Promise<Found[]> {
-  const path = machine.find(agent.program);
+  const path = machine.find(programOf(agent));
   const { hooks, mcp } = placesOf(agent, machine);
   if (path === undefined && hooks.length === 0 && !mcp) return [];
   return [
     path === undefined
-      ? note("AGENT_GONE", `${agent.title} is set up, but \`${agent.program}\` is not on the PATH`)
+      ? note(
+        "AGENT_GONE",
+        `${agent.title} is set up, but \`${programOf(agent)}\` is not on the PATH`,
+      )
       : await versionOf(agent, machine, path),
     ...setUp(agent, { hooks: hooks.length > 0, mcp: mcp !== undefined }),
     ...tested(agent, machine),
@@ -76,31 +43,28 @@ async function lookAt(agent: Agent, machine: Machine): Promise<Found[]> {
   ];
 }
 
-async function versionOf(
-  { title, program, proved }: Agent,
-  machine: Machine,
-  path: string,
-): Promise<Found> {
+async function versionOf(agent: Agent, machine: Machine, path: string): Promise<Found> {
   const ran = await machine.run(path, ["--version"]);
   const version = versionIn(ran?.success ? ran.said : "");
   if (version === undefined) {
     return warning(
       "AGENT_SILENT",
       `${path} does not tell its version`,
-      `try: ${program} --version`,
+      `try: ${programOf(agent)} --version`,
     );
   }
-  const said = `${title} ${version}, ${path}`;
-  if (`${version}.`.startsWith(`${proved}.`)) return ok("AGENT_FOUND", said);
-  const detail = `${said}: mesh was tried with ${proved}, and falls back where it finds another`;
+  const said = `${agent.title} ${version}, ${path}`;
+  const line = lineOf(agent.tested_version ?? version);
+  if (`${version}.`.startsWith(`${line}.`)) return ok("AGENT_FOUND", said);
+  const detail = `${said}: mesh was tried with ${line}, and falls back where it finds another`;
   return note("AGENT_UNPROVED", detail);
 }
 
 /** What `mesh selftest` found of its rungs. */
-function tested({ name, title }: Agent, machine: Machine): Found[] {
+function tested({ id, title }: Agent, machine: Machine): Found[] {
   const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
   const agents = Object.entries(verdictsIn(text)?.agents ?? {});
-  const found = agents.find(([agent]) => agent === name)?.[1];
+  const found = agents.find(([agent]) => agent === id)?.[1];
   if (!found) return [];
   const rungs = Object.entries(found.rungs);
   const failed = rungs.filter(([, { degraded }]) => degraded);
@@ -110,34 +74,38 @@ function tested({ name, title }: Agent, machine: Machine): Found[] {
   }
   return failed.map(([rung, { why }]) => {
     const detail = `${title}: the rung "${rung}" failed its test ${with_which}: ${why}`;
-    return warning("RUNG_DEGRADED", detail, `mesh selftest --agent ${name}`);
+    return warning("RUNG_DEGRADED", detail, `mesh selftest --agent ${id}`);
   });
 }
 
-function setUp({ name, title, hooks }: Agent, has: { hooks: boolean; mcp: boolean }): Found[] {
+function setUp({ id, title, setup }: Agent, has: { hooks: boolean; mcp: boolean }): Found[] {
   const missing = [
-    ...(has.hooks || !hooks ? [] : ["hooks"]),
+    ...(has.hooks || !setup.hooks_file ? [] : ["hooks"]),
     ...(has.mcp ? [] : ["MCP entry"]),
   ];
   if (missing.length === 0) return [ok("AGENT_SET_UP", `${title} knows of mesh`)];
-  const fix = `mesh setup --agent ${name}`;
+  const fix = `mesh setup --agent ${id}`;
   return [note("AGENT_NOT_SET_UP", `${title} has no ${missing.join(" and no ")} of mesh`, fix)];
 }
 
 /** A command that an agent was given: the words of a shell line, or of a list. */
 type Words = readonly string[];
 
-function placesOf({ hooks, mcp }: Agent, machine: Machine): { hooks: Words[]; mcp?: Words } {
+function placesOf({ setup }: Agent, machine: Machine): { hooks: Words[]; mcp?: Words } {
   const { env } = machine;
-  const text = hooks ? machine.text(hooks(env)) ?? "" : "";
-  const server = serverIn(machine.text(mcp(env)) ?? "");
+  const text = setup.hooks_file ? machine.text(setup.hooks_file(env)) ?? "" : "";
+  const [server] = setup.server_files(env).flatMap((path) => {
+    const found = serverIn(machine.text(path) ?? "");
+    return found ? [found] : [];
+  });
   return { hooks: hooksIn(tryJson(text)), ...(server && { mcp: server }) };
 }
 
 /** Every text in a tree that reads as `… hook <agent> [<event>]`, cut into its words. */
 function hooksIn(value: unknown): Words[] {
   if (typeof value === "string") {
-    return / hook (claude-code|codex|gemini|opencode|copilot)\b/.test(value) ? [split(value)] : [];
+    const agent = / hook ([a-z-]+)/.exec(value)?.[1];
+    return KNOWN.some(({ id }) => id === agent) ? [split(value)] : [];
   }
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap(hooksIn);
@@ -193,7 +161,7 @@ const CACHE = /\/(_npx|_cacache|\.npm|\.cache|[Cc]aches|pnpm\/dlx|deno\/npm)\//;
 
 /** A program that is gone fails at every prompt; one in a cache will be gone some day. */
 function programs(agent: Agent, machine: Machine, commands: readonly Words[]): Found[] {
-  const fix = `mesh setup --agent ${agent.name}`;
+  const fix = `mesh setup --agent ${agent.id}`;
   const files = new Set(
     commands.flatMap((words) =>
       words.filter((word, at) => at === 0 || isAbsolute(word) && /\.[cm]?[jt]s$/.test(word))

@@ -1,10 +1,30 @@
-/** The agents that selftest can play, one entry each. */
+/** The agents that selftest can test, each with its fixture and its scripted model. */
 
-import { claudeCode } from "./agents/claude_code.ts";
-import { codex } from "./agents/codex.ts";
-import { copilot } from "./agents/copilot.ts";
-import { gemini } from "./agents/gemini.ts";
-import { opencode } from "./agents/opencode.ts";
-import type { Specimen } from "./specimen.ts";
+import type { AgentDefinition } from "../../daemon/agents/definition.ts";
+import { AGENTS } from "../../daemon/agents/registry.ts";
+import type { Fixture, ModelApi, Rule } from "../../daemon/agents/selftest/fixture.ts";
+import { ChatModel } from "./model/chat.ts";
+import { GeminiWire } from "./model/gemini.ts";
+import { Model } from "./model/model.ts";
+import { ResponsesWire } from "./model/responses.ts";
+import type { Scripted } from "./model/scripted.ts";
 
-export const SPECIMENS: readonly Specimen[] = [claudeCode, codex, copilot, gemini, opencode];
+/** What is tested: the facts of an agent, and how its user would treat it. */
+export interface Subject {
+  readonly agent: Pick<AgentDefinition, "id" | "title" | "silent_until_prompt">;
+  readonly fixture: Fixture;
+}
+
+export const TESTABLE: readonly AgentDefinition[] = AGENTS.filter(({ fixture }) => fixture);
+
+const MODELS: Readonly<Record<ModelApi, new (rules: readonly Rule[]) => Scripted>> = {
+  messages: Model,
+  responses: ResponsesWire,
+  chat: ChatModel,
+  "generate-content": GeminiWire,
+};
+
+/** Starts the model that answers an agent. */
+export function modelFor({ model_api, rules }: Fixture, forbidden: string): Scripted {
+  return new MODELS[model_api](rules?.(forbidden) ?? []);
+}

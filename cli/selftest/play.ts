@@ -6,10 +6,11 @@ import { runSetup } from "../../daemon/agents/setup_command.ts";
 import type { Env } from "../../daemon/places.ts";
 import { Failed } from "../command.ts";
 import { Unreachable } from "../daemon_client.ts";
+import { modelFor, type Subject } from "./agents.ts";
 import { Room } from "./room.ts";
 import type { Scenario } from "./scenarios.ts";
-import type { Specimen } from "./specimen.ts";
 import { Trial } from "./trial.ts";
+import { writeFiles } from "./writing.ts";
 
 /** One line of the table. */
 export interface Result {
@@ -35,18 +36,18 @@ export interface Playing {
 }
 
 /** All that was found of one agent. */
-export async function play(specimen: Specimen, playing: Playing): Promise<readonly Result[]> {
+export async function play(subject: Subject, playing: Playing): Promise<readonly Result[]> {
   const { version } = playing;
   const results: Result[] = [];
   const tell = (result: Omit<Result, "agent" | "version">) => {
-    const whole = { agent: specimen.agent, version, ...result };
+    const whole = { agent: subject.agent.id, version, ...result };
     results.push(whole);
     playing.tell(whole);
   };
   const room = new Room(playing.env, playing);
-  const model = specimen.model(room.forbidden);
+  const model = modelFor(subject.fixture, room.forbidden);
   try {
-    const trial = new Trial(specimen, room, model);
+    const trial = new Trial(subject, room, model);
     await open(trial, room);
     for (const scenario of playing.scenarios) {
       if (!(await scenario.fits?.(trial) ?? true)) continue;
@@ -57,9 +58,9 @@ export async function play(specimen: Specimen, playing: Playing): Promise<readon
     tell({ scenario: "start", rung: null, result: "failed", ms: null, detail });
   } finally {
     await model[Symbol.asyncDispose]();
-    await room.leave(specimen);
+    await room.leave(subject.fixture);
   }
-  for (const [rung, detail] of Object.entries(specimen.untested)) {
+  for (const [rung, detail] of Object.entries(subject.fixture.untested)) {
     tell({ scenario: "all", rung, result: "not tested", ms: null, detail });
   }
   return results;
@@ -67,11 +68,12 @@ export async function play(specimen: Specimen, playing: Playing): Promise<readon
 
 /** The agent as its user has it: installed, set up by our own command, and started. */
 async function open(trial: Trial, room: Room): Promise<void> {
-  const { specimen, model } = trial;
-  room.extend(specimen.furnish(room.premises, model));
+  const { agent, fixture, model } = trial;
+  writeFiles(fixture.files(room.premises, model.url));
+  room.extend(fixture.env(model.url));
   const said: string[] = [];
   const paper = { out: () => undefined, err: (text: string) => void said.push(text) };
-  const code = await runSetup(["--agent", specimen.agent], room.env, paper);
+  const code = await runSetup(["--agent", agent.id], room.env, paper);
   if (code !== 0) throw new Failed(`mesh setup: ${said.join(" ")}`);
   await room.startDaemon();
   await room.openTmux();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Clock } from "kit/clock.ts";
 import type { Call } from "kit/client.ts";
+import type { Fixture, TestHome } from "../../daemon/agents/selftest/fixture.ts";
 import type { Env } from "../../daemon/places.ts";
 import { isAlive, sendSignal, startOf } from "../../daemon/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
@@ -12,7 +13,6 @@ import { Failed } from "../command.ts";
 import { findDaemon, readBeacon } from "../daemon_client.ts";
 import { ourselves, tryHealth } from "../lifecycle.ts";
 import { envIn } from "../throwaway.ts";
-import type { Premises, Specimen } from "./specimen.ts";
 
 const DAEMON_MS_MAX = 20_000;
 /** What was told to end and has not by then is killed. */
@@ -31,7 +31,7 @@ export interface Pane {
 }
 
 export class Room {
-  readonly premises: Premises;
+  readonly premises: TestHome;
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
@@ -198,21 +198,22 @@ export class Room {
   }
 
   /** Ends all that bears this room's home in its environment, and removes what it kept. */
-  async leave({ end, litter }: Specimen): Promise<void> {
-    const litters = litter?.(this.premises) ?? [];
+  async leave({ end, leftovers }: Fixture): Promise<void> {
+    // Read first: what is ended removes the links that lead to them.
+    const paths = leftovers?.(this.premises) ?? [];
     try {
-      await end?.(this.premises, this.run);
+      await end?.(this.run);
     } finally {
-      await this.#clear(litters);
+      await this.#clear(paths);
     }
   }
 
-  async #clear(litters: readonly string[]): Promise<void> {
+  async #clear(paths: readonly string[]): Promise<void> {
     await this.#run("tmux", [...this.#socket, "kill-server"]);
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
     await this.#endStrays();
-    for (const path of litters) remove(path);
+    for (const path of paths) remove(path);
     const options = { clock: this.#clock, ms_max: REMOVAL_MS_MAX };
     await waitUntil("the last writes of what was ended", () => isRemoved(this.#dir), options);
   }

@@ -58,7 +58,7 @@ async function hasPane(trial: Trial): Promise<boolean> {
 }
 
 async function byPane(trial: Trial): Promise<Played> {
-  const { agent } = trial.specimen;
+  const { id: agent } = trial.agent;
   const stepBack = async (degraded: boolean) => {
     const verdict = { degraded, why: null };
     const { version } = trial.room.premises;
@@ -131,7 +131,7 @@ async function whileBusy(trial: Trial): Promise<Played> {
 }
 
 async function atDialog(trial: Trial): Promise<Played> {
-  const { dialog } = trial.specimen;
+  const { dialog } = trial.fixture;
   const { forbidden } = trial.room;
   const mark = trial.mark("leave");
   await trial.say(dialog.prompt(forbidden, mark), mark);
@@ -184,7 +184,7 @@ async function resumed(trial: Trial): Promise<Played> {
   );
   const sent = await trial.send(trial.mark("resumed"));
   const began = trial.room.now();
-  await trial.start(...trial.specimen.resume);
+  await trial.start(...trial.fixture.resume);
   await trial.arrived(sent);
   const ms = trial.room.now() - began;
   await trial.cameOnce(sent);

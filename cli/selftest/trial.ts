@@ -5,7 +5,7 @@ import { listPeers } from "../../daemon/peers/contract.ts";
 import { Failed } from "../command.ts";
 import type { Scripted } from "./model/scripted.ts";
 import type { Pane, Room } from "./room.ts";
-import type { Specimen } from "./specimen.ts";
+import type { Subject } from "./agents.ts";
 
 /** The first start of some copies the program into their home. */
 const START_MS_MAX = 60_000;
@@ -47,7 +47,8 @@ export type Stage = Pick<
 >;
 
 export class Trial {
-  readonly specimen: Specimen;
+  readonly agent: Subject["agent"];
+  readonly fixture: Subject["fixture"];
   readonly room: Stage;
   readonly model: Scripted;
   #pane: Pane | undefined;
@@ -58,11 +59,12 @@ export class Trial {
   /** Whether the first start has asked its user: a composer is shown for a moment before. */
   #asked: boolean;
 
-  constructor(specimen: Specimen, room: Stage, model: Scripted) {
-    this.specimen = specimen;
+  constructor({ agent, fixture }: Subject, room: Stage, model: Scripted) {
+    this.agent = agent;
+    this.fixture = fixture;
     this.room = room;
     this.model = model;
-    this.#asked = specimen.atStart === undefined;
+    this.#asked = fixture.atStart === undefined;
   }
 
   /** A word that nobody has said yet. */
@@ -72,35 +74,35 @@ export class Trial {
 
   /** Starts the agent in a pane, and waits until the mesh knows it and it takes keys. */
   async start(...more: readonly string[]): Promise<void> {
-    const { specimen, room } = this;
-    const pane = this.#pane = await room.openPane([...specimen.command, ...more]);
-    await room.until(`${specimen.title} to start`, async () => {
-      if (!room.lives(pane)) throw new Failed(`${specimen.title} has ended instead of starting`);
+    const { agent, fixture, room } = this;
+    const pane = this.#pane = await room.openPane([...fixture.command, ...more]);
+    await room.until(`${agent.title} to start`, async () => {
+      if (!room.lives(pane)) throw new Failed(`${agent.title} has ended instead of starting`);
       const screen = await this.screen();
-      const key = specimen.atStart?.(screen);
+      const key = fixture.atStart?.(screen);
       if (key !== undefined) {
         this.#asked = true;
         await this.press(key);
       }
-      return this.#asked && specimen.isReady(screen);
+      return this.#asked && fixture.isReady(screen);
     }, START_MS_MAX);
-    if (specimen.silent_until_prompt && more.length === 0) {
+    if (agent.silent_until_prompt && more.length === 0) {
       const mark = this.mark("first");
       await this.say(`@@SAY ${mark}`, mark);
     }
     const known = () => this.peer();
-    const { peer_id } = await room.until(`${specimen.title} among the peers`, known, START_MS_MAX);
+    const { peer_id } = await room.until(`${agent.title} among the peers`, known, START_MS_MAX);
     this.#peer_id = peer_id;
     await this.calm();
   }
 
   /** Ends the agent as closing its window does. */
   async end(): Promise<void> {
-    const { specimen, room } = this;
+    const { fixture, room } = this;
     const pane = this.#pane;
     this.#pane = undefined;
     if (pane) await room.closePane(pane);
-    await specimen.end?.(room.premises, room.run);
+    await fixture.end?.(room.run);
   }
 
   get running(): boolean {
@@ -111,16 +113,16 @@ export class Trial {
   async peer() {
     const { peers } = await this.room.call(listPeers, { query: {} });
     return peers.find(({ backend, status }) =>
-      backend === this.specimen.agent && (status === "online" || status === "busy")
+      backend === this.agent.id && (status === "online" || status === "busy")
     );
   }
 
   /** Waits until no turn runs, no dialog is open and the composer is empty. */
   async calm(): Promise<void> {
-    await this.room.until(`${this.specimen.title} to be idle again`, async () => {
+    await this.room.until(`${this.agent.title} to be idle again`, async () => {
       const turn = (await this.peer())?.turn_state;
       const idle = turn === "idle" || turn === "pending_first_turn";
-      return idle && this.specimen.isReady(await this.screen());
+      return idle && this.fixture.isReady(await this.screen());
     });
   }
 
@@ -165,7 +167,7 @@ export class Trial {
   /** A peer tells the agent something. */
   async send(mark: string): Promise<Sent> {
     const peer_id = (await this.peer())?.peer_id ?? this.#peer_id;
-    if (peer_id === undefined) throw new Failed(`${this.specimen.title} is not known to the mesh`);
+    if (peer_id === undefined) throw new Failed(`${this.agent.title} is not known to the mesh`);
     const body = {
       from_peer: "selftest",
       to_peer: peer_id,

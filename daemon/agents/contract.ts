@@ -106,7 +106,7 @@ export interface Waiters {
   written(delivery_id: string): void;
 }
 
-/** One kind of agent. One folder each; `agents.ts` lists them. */
+/** How one kind of agent is reached and observed; its definition loads it (`definition.ts`). */
 export interface Adapter {
   readonly backend: Backend;
   /** The ladder for this message, best rung first (architecture 3). */
@@ -124,8 +124,6 @@ export interface Adapter {
   callingSession?(signs: CallSigns): string | undefined;
   /** Breaks off what its session does beyond its own process; absent where that holds it all. */
   breakOff?(peer: Addressee): Promise<void>;
-  /** Nothing of it tells of a session before its first prompt: its pane has to be looked at. */
-  readonly silent_until_prompt?: boolean;
   /** Absent where no hook of the agent's can wake it. */
   readonly waiters?: Waiters;
 }

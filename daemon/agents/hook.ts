@@ -3,12 +3,12 @@
 import { inTime, systemClock } from "kit/clock.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { isAlive } from "../processes.ts";
+import type { HookCommand } from "./definition.ts";
+import { AGENTS, definitionOf } from "./registry.ts";
 
 /** Everything together: reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
-/** The events that the human may be asked about; the daemon's notice says how long. */
-const HELD_EVENTS: readonly (string | undefined)[] = ["PermissionRequest", "permissionRequest"];
-/** No event of the agent's: the hook that waits beside its session. */
+/** Not an event of the agent's: the hook that waits beside its session. */
 const WAITING = "Wake";
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
@@ -17,8 +17,9 @@ const CHUNK_BYTES = 65_536;
 /** Prints what the agent is to be answered; whatever goes wrong is silence. The exit code. */
 export async function runHook(args: readonly string[], env: Env): Promise<number> {
   try {
-    if (args[1] === WAITING) return await wait(args[0], env);
-    const answer = await handOn(args, env);
+    const hooks = definitionOf(args[0])?.hooks;
+    if (args[1] === WAITING && hooks?.wait) return await wait(args[0], hooks, env);
+    const answer = await handOn(args, hooks, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
     note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
@@ -26,17 +27,18 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
   return 0;
 }
 
-/** Waits until a message is to wake the session, which is told on the standard error. */
-async function wait(agent: string | undefined, env: Env): Promise<number> {
+/** Waits until a message is to wake the session, which reads it on the standard error. */
+async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Promise<number> {
   const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
   const { session_id }: Record<string, unknown> = JSON.parse(new TextDecoder().decode(input));
   if (typeof session_id !== "string") throw new Error("The payload names no session");
-  const { waitForWaking } = await import("./claude_code/wake.ts");
+  const waitForWaking = await hooks.wait?.();
+  if (!waitForWaking) return 0;
   return await waitForWaking(session_id, {
     ask: async (question) => {
       const daemon = daemonNotice(env);
-      const body = new TextEncoder().encode(JSON.stringify(question));
-      if (daemon) return await ask(new URL(daemon.url), { agent: `${agent}/wait`, body, env });
+      const to = { path: `/hooks/${agent}/wait`, hooks, env };
+      if (daemon) return await ask(new URL(daemon.url), { ...to, body: encoded(question) });
       return undefined;
     },
     write: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(text)),
@@ -44,16 +46,22 @@ async function wait(agent: string | undefined, env: Env): Promise<number> {
 }
 
 /** The daemon's answer; undefined when no daemon is up. */
-async function handOn([agent, event]: readonly string[], env: Env): Promise<string | undefined> {
+async function handOn(
+  [agent, event]: readonly string[],
+  hooks: HookCommand | undefined,
+  env: Env,
+): Promise<string | undefined> {
   // First, whatever follows: the agent is not to write into a pipe that nobody reads.
   const began = systemClock.now();
   const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
-  const body = payloadOf({ agent, event }, input);
+  const rewrite = hooks?.rewrite?.(event);
+  const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
   const daemon = daemonNotice(env);
   if (daemon === undefined) return undefined;
-  const held_ms = HELD_EVENTS.includes(event ?? namedIn(body)) ? daemon.held_ms : 0;
+  const held_ms = isHeld(hooks, event ?? namedIn(body)) ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
-  return await within(held_ms + left_ms, ask(new URL(daemon.url), { agent, body, env }));
+  const asked = { path: `/hooks/${agent}`, hooks, env, body };
+  return await within(held_ms + left_ms, ask(new URL(daemon.url), asked));
 }
 
 /** The event that a payload names, where the command line names none. */
@@ -62,40 +70,33 @@ function namedIn(body: Uint8Array): string | undefined {
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
-/**
- * Copilot CLI does not say which event it is. Gemini CLI hands over all that was ever said before
- * a model's turn, where the model's name is enough.
- */
-function payloadOf(
-  { agent, event }: { agent: string | undefined; event: string | undefined },
-  body: Uint8Array,
-): Uint8Array {
-  if (agent !== "copilot" && event !== "BeforeModel") return body;
-  const { llm_request, ...payload } = JSON.parse(new TextDecoder().decode(body));
-  return agent === "copilot"
-    ? encoded({ ...payload, hookName: event })
-    : encoded({ ...payload, llm_request: { model: llm_request?.model } });
+/** Whether the human may be asked about this event; the daemon's notice says for how long. */
+function isHeld(hooks: HookCommand | undefined, event: string | undefined): boolean {
+  return event !== undefined && (hooks?.held_events.includes(event) ?? false);
 }
 
-function encoded(payload: Record<string, unknown>): Uint8Array {
+function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(payload));
 }
 
 /**
- * Copilot CLI's first hook comes with the first prompt, its MCP servers start with the session: so
- * `mesh mcp` tells of it. What nobody hears is told again by that hook.
+ * Announces the session that has just started `mesh mcp`, for agents whose first hook comes with
+ * the first prompt. Without a daemon nothing is sent, and that hook announces the session.
  */
 export async function announce(env: Env): Promise<void> {
-  const sessionId = env["COPILOT_AGENT_SESSION_ID"];
-  if (!sessionId) return;
-  try {
-    const daemon = daemonNotice(env);
-    if (daemon === undefined) return;
-    const body = encoded({ hookName: "arrived", sessionId, cwd: Deno.cwd() });
-    const of = { agent: "copilot", body, env: { ...env, MESH_AGENT_PID: String(Deno.ppid) } };
-    await within(TOTAL_MS_MAX, ask(new URL(daemon.url), of));
-  } catch (fault) {
-    note(env, `copilot arrived: ${fault instanceof Error ? fault.message : String(fault)}`);
+  for (const { id, hooks } of AGENTS) {
+    const payload = hooks?.announcement?.(env);
+    if (payload === undefined) continue;
+    try {
+      const daemon = daemonNotice(env);
+      if (daemon === undefined) return;
+      // The process that started us is the agent: no hook of it sets the variable here.
+      const own = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
+      const asked = { path: `/hooks/${id}`, hooks, env: own, body: encoded(payload) };
+      await within(TOTAL_MS_MAX, ask(new URL(daemon.url), asked));
+    } catch (fault) {
+      note(env, `${id} arrived: ${fault instanceof Error ? fault.message : String(fault)}`);
+    }
   }
 }
 
@@ -125,15 +126,17 @@ function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 interface Asked {
-  readonly agent: string | undefined;
+  /** The route, such as `/hooks/codex`. */
+  readonly path: string;
+  readonly hooks: HookCommand | undefined;
   readonly body: Uint8Array;
   readonly env: Env;
 }
 
-async function ask(url: URL, { agent, body, env }: Asked): Promise<string | undefined> {
+async function ask(url: URL, asked: Asked): Promise<string | undefined> {
   using connection = await connect(url);
   if (!connection) return undefined;
-  await writeAll(connection, requestOf({ agent, host: url.host, body, env }));
+  await writeAll(connection, requestOf(url.host, asked));
   return read(new TextDecoder().decode(await readAll(connection)));
 }
 
@@ -141,7 +144,7 @@ async function ask(url: URL, { agent, body, env }: Asked): Promise<string | unde
  * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
  * agent, and hand them the prompt.
  */
-function requestOf({ agent, host, body, env }: Asked & { host: string }): Uint8Array {
+function requestOf(host: string, { path, hooks, body, env }: Asked): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
     "Host": host,
@@ -149,7 +152,7 @@ function requestOf({ agent, host, body, env }: Asked & { host: string }): Uint8A
     "Content-Length": String(body.length),
     ...(token && { "Authorization": `Bearer ${token}` }),
     "X-Mesh-Hook-Pid": String(Deno.pid),
-    "X-Mesh-Agent-Pid": agent === "claude-code" ? env["CLAUDE_PID"] : env["MESH_AGENT_PID"],
+    "X-Mesh-Agent-Pid": env[hooks?.pid_variable ?? "MESH_AGENT_PID"],
     "X-Mesh-Pane": env["TMUX_PANE"],
     "X-Mesh-Tmux": env["TMUX"],
   };
@@ -157,7 +160,7 @@ function requestOf({ agent, host, body, env }: Asked & { host: string }): Uint8A
     // A header is one line of ASCII.
     .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
     .map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = new TextEncoder().encode(`POST /hooks/${agent} HTTP/1.0\r\n${lines.join("")}\r\n`);
+  const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
   const whole = new Uint8Array(head.length + body.length);
   whole.set(head);
   whole.set(body, head.length);

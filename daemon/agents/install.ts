@@ -11,6 +11,12 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** What is needed to write ourselves into another program's settings. */
+export interface SetupPlan {
+  /** The command that runs mesh, word by word; absolute, because an agent's PATH may be any. */
+  readonly mesh: readonly string[];
+}
+
 /** The whole file, changed. A pure function: it may run more than once. */
 export type Change = (before: JsonObject) => JsonObject;
 
@@ -39,6 +45,11 @@ export class Unchangeable extends Error {
 
 /** The whole text, changed. Puts in or takes out to the byte; throws `Unchangeable` otherwise. */
 export type TextChange = (before: string) => string;
+
+/** A file of an agent's, and what we change in it: a JSON object, or any text. */
+export type Edit =
+  | { readonly path: string; readonly put: Change; readonly take: Change }
+  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
 
 /** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
 export function applyChange(path: string, change: Change, options: ChangeOptions): string {
@@ -108,6 +119,16 @@ function readText(path: string): string | undefined {
     return Deno.readTextFileSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+export function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
 }

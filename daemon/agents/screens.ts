@@ -26,9 +26,6 @@ export interface Screen {
 
 /** What an agent's pane is given at most (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
-/** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
-const LINE_BYTES_MAX = 3_500;
-
 /**
  * Words of the known agents' dialogs (no `,`, `#` or brace, for tmux reads them in a format
  * too). In all of them Enter approves something, or ends the program.
@@ -53,61 +50,6 @@ const DIALOG = new RegExp(DIALOG_PATTERN, "i");
 /** A chosen entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
 export const CHOICE = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
-/** A rule across the screen; Claude Code may write a label into it. */
-const RULE = /^\s*[─╭╰]?─{8}/;
-/** A no-break space follows the prompt sign; `!` in its place is Claude Code's shell mode. */
-const PROMPT = /^❯(\s|$)/;
-
-/**
- * Claude Code: the composer stands between two rules and begins with `❯`; a dialog takes its
- * place. Proved with 2.1.329, in all permission modes, idle and busy.
- */
-export const claudeScreen: Screen = {
-  bytes_max: TEXT_BYTES_MAX,
-  newlines: "kept",
-  dialogOpen({ lines }) {
-    const rows = lines.map(plain);
-    const box = claudeBox(rows);
-    // The transcript may speak of dialogs; an open one is never above the composer.
-    if (looksLikeDialog(box ? rows.slice(box.bottom) : rows)) return true;
-    return box ? false : undefined;
-  },
-  composerEmpty({ lines }) {
-    if (!claudeBox(lines.map(plain))) return undefined;
-    return claudeText(lines).replace("❯", "").trim() === "";
-  },
-  holds({ lines }, text) {
-    return visible(claudeText(lines)) === visible(text);
-  },
-  collapsedPaste({ lines }) {
-    return /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visible(claudeText(lines)));
-  },
-};
-
-/**
- * Any program that shows a line to type on, at the cursor. Known to be free of a draft:
- * a blank line, or one that ends in a prompt sign (`$ # % > ❯ › »`) with nothing after it.
- * All else is read as a draft: text after the first sign, text right of the cursor, a question
- * (`[Y/n]`, `Password:`), a line without a sign. Not detected: what is typed without echo, a
- * draft of blanks only, a draft on the rows above the cursor's line, a program that is busy.
- */
-export const genericScreen: Screen = {
-  bytes_max: LINE_BYTES_MAX,
-  newlines: "marked",
-  dialogOpen({ lines }) {
-    return looksLikeDialog(lines.map(plain));
-  },
-  composerEmpty({ lines, cursor_y }) {
-    const line = plain(lines[cursor_y] ?? "");
-    const prompt = /^.*?([$#>❯›»]|(?<!\d)%)(?=\s|$)/.exec(line)?.[0] ?? "";
-    return line.slice(prompt.length).trim() === "";
-  },
-  holds({ above, lines, cursor_y }, text) {
-    const rows = [...above, ...lines.slice(0, cursor_y + 1)].map(plain);
-    return visible(rows.join("")).endsWith(visible(text));
-  },
-};
-
 /** A row without escape sequences and trailing blanks (a no-break space stays, as in tmux). */
 export function plain(row: string): string {
   // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
@@ -121,23 +63,6 @@ export function dialogRow({ lines }: View): number {
 
 export function looksLikeDialog(rows: readonly string[]): boolean {
   return rows.some((row) => DIALOG.test(row) || CHOICE.test(row));
-}
-
-/** The rows of the lowest composer: from `top` up to, not including, `bottom`. */
-function claudeBox(rows: readonly string[]): { top: number; bottom: number } | undefined {
-  const rules = rows.flatMap((row, at) => RULE.test(row) ? [at] : []);
-  for (let last = rules.length - 1; last > 0; last--) {
-    const [above, below] = [rules[last - 1] ?? 0, rules[last] ?? 0];
-    const first = rows[above + 1] ?? "";
-    if (PROMPT.test(first) && !CHOICE.test(first)) return { top: above + 1, bottom: below };
-  }
-  return undefined;
-}
-
-/** All that stands in the composer, its prompt sign included. */
-function claudeText(lines: readonly string[]): string {
-  const box = claudeBox(lines.map(plain));
-  return box ? withoutPlaceholder(lines).slice(box.top, box.bottom).join("") : "";
 }
 
 /**

@@ -8,127 +8,19 @@ import type { Env } from "../places.ts";
 import { UnreadableConfig } from "../config_file.ts";
 import { ensureToken } from "../token.ts";
 import { type Joined, joinRelay, Unjoinable } from "../uplink_setup.ts";
-import { claudeJson, configDir } from "./claude_code/registry.ts";
-import {
-  installHooks,
-  installMcp,
-  removeHooks,
-  removeMcp,
-  type SetupPlan,
-} from "./claude_code/setup.ts";
-import { installCodexHooks, installServer, removeCodexHooks, removeServer } from "./codex/setup.ts";
-import { codexHome } from "./codex/threads.ts";
-import { configDir as copilotDir } from "./copilot/sessions.ts";
-import * as copilot from "./copilot/setup.ts";
-import { configDir as geminiDir } from "./gemini/sessions.ts";
-import { install as installGemini, remove as removeGemini } from "./gemini/setup.ts";
-import {
-  applyChange,
-  applyTextChange,
-  type Change,
-  type TextChange,
-  Unchangeable,
-} from "./install.ts";
-import * as opencode from "./opencode/setup.ts";
+import { applyChange, applyTextChange, type Edit, isThere, Unchangeable } from "./install.ts";
+import { AGENTS } from "./registry.ts";
 
 const USAGE = "mesh setup [--agent NAME] [--relay URL] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
-/** One file of an agent's, and what we change in it: a JSON object, or any text. */
-type Edit =
-  | { readonly path: string; readonly put: Change; readonly take: Change }
-  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
+/** The agents that there is something to set up for. */
+const KNOWN = AGENTS.flatMap((agent) => agent.setup ? [{ ...agent, setup: agent.setup }] : []);
+type Known = typeof KNOWN[number];
+const NAMES = KNOWN.map(({ id }) => id).join(", ");
 
-/** A kind of agent that mesh knows how to set up. */
-interface Known {
-  readonly name: string;
-  isInstalled(env: Env): boolean;
-  /** What its user still has to do once it was set up. */
-  readonly notice?: string;
-  edits(env: Env, plan: SetupPlan): readonly Edit[];
-}
-
-const KNOWN: readonly Known[] = [
-  {
-    name: "claude-code",
-    isInstalled: (env) => isOnPath("claude", env) || isThere(configDir(env)),
-    edits: (env, plan) => [
-      {
-        path: join(configDir(env), "settings.json"),
-        put: (settings) => installHooks(settings, plan),
-        take: removeHooks,
-      },
-      { path: claudeJson(env), put: (json) => installMcp(json, plan), take: removeMcp },
-    ],
-  },
-  {
-    name: "codex",
-    isInstalled: (env) => isOnPath("codex", env) || isThere(codexHome(env)),
-    notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
-      "look at them and trust them. Until then it is not in `mesh peers`.",
-    edits: (env, plan) => [
-      {
-        path: join(codexHome(env), "hooks.json"),
-        put: (hooks) => installCodexHooks(hooks, plan),
-        take: removeCodexHooks,
-      },
-      {
-        path: join(codexHome(env), "config.toml"),
-        putText: (toml) => installServer(toml, plan),
-        takeText: removeServer,
-      },
-    ],
-  },
-  {
-    name: "opencode",
-    isInstalled: (env) => isOnPath("opencode", env) || isThere(opencode.configDir(env)),
-    edits: (env, plan) => [
-      {
-        path: join(opencode.configDir(env), "plugin", "mesh.js"),
-        putText: opencode.installPlugin,
-        takeText: opencode.removePlugin,
-      },
-      ...opencodeSettings(env, plan),
-    ],
-  },
-  {
-    name: "gemini",
-    isInstalled: (env) => isOnPath("gemini", env) || isThere(geminiDir(env)),
-    edits: (env, plan) => [{
-      path: join(geminiDir(env), "settings.json"),
-      put: (settings) => installGemini(settings, plan),
-      take: removeGemini,
-    }],
-  },
-  {
-    name: "copilot",
-    isInstalled: (env) => isOnPath("copilot", env) || isThere(copilotDir(env)),
-    edits: (env, plan) => [
-      {
-        path: join(copilotDir(env), "settings.json"),
-        put: (settings) => copilot.installHooks(settings, plan),
-        take: copilot.removeHooks,
-      },
-      {
-        path: join(copilotDir(env), "mcp-config.json"),
-        put: (config) => copilot.installMcp(config, plan),
-        take: removeMcp,
-      },
-    ],
-  },
-];
-
-/** opencode reads all of these, one over the other: ours stands in one of those that are there. */
-function opencodeSettings(env: Env, { mesh }: SetupPlan): Edit[] {
-  const folder = opencode.configDir(env);
-  const names = ["opencode.json", "opencode.jsonc"].map((name) => join(folder, name));
-  const there = names.filter(isThere);
-  const settings = there.length > 0 ? there : names.slice(0, 1);
-  return settings.map((path, at) => ({
-    path,
-    putText: (text) => at === 0 ? opencode.installServer(text, mesh) : opencode.removeServer(text),
-    takeText: opencode.removeServer,
-  }));
+function isInstalled({ programs: [program = ""], setup }: Known, env: Env): boolean {
+  return isOnPath(program, env) || isThere(setup.home(env));
 }
 
 interface Wishes {
@@ -172,7 +64,7 @@ export async function runSetup(
   if (relay !== EXIT.done || (wishes.relay !== undefined && wishes.agent === undefined)) {
     return relay;
   }
-  return setUpAgents(wishes, env, paper);
+  return await setUpAgents(wishes, env, paper);
 }
 
 /** Joins the relay that was named, if one was. */
@@ -194,18 +86,19 @@ async function setUpRelay(
   }
 }
 
-function setUpAgents(wishes: Wishes, env: Env, paper: Paper): number {
+async function setUpAgents(wishes: Wishes, env: Env, paper: Paper): Promise<number> {
   const complain = (text: string, code: number) => (paper.err(text), code);
-  const agents = KNOWN.filter(({ name, isInstalled }) =>
-    wishes.agent === undefined ? isInstalled(env) : wishes.agent === name
+  const agents = KNOWN.filter((agent) =>
+    wishes.agent === undefined ? isInstalled(agent, env) : wishes.agent === agent.id
   );
   if (agents.length === 0) return complain(nobody(wishes), EXIT.refused);
   try {
-    const done = agents.map((agent) => {
-      const one = setUp(agent, wishes, env);
+    const done: Done[] = [];
+    for (const agent of agents) {
+      const one = await setUp(agent, wishes, env);
       if (!wishes.json) sentences(one, wishes).forEach((text) => paper.out(text));
-      return one;
-    });
+      done.push(one);
+    }
     const { dry_run, uninstall } = wishes;
     const token = uninstall ? undefined : ensureToken(env, { ids: randomIds, dry_run });
     const said = { agents: done, token_written_to: token ?? null, dry_run, uninstall };
@@ -241,8 +134,8 @@ function readWishes(args: readonly string[]): Wishes | string {
     if (relay !== undefined && uninstall) {
       return "--relay joins one; to leave it: `mesh config set relay.enabled false`";
     }
-    if (agent !== undefined && !KNOWN.some(({ name }) => name === agent)) {
-      return `--agent: one of ${KNOWN.map(({ name }) => name).join(", ")}`;
+    if (agent !== undefined && !KNOWN.some(({ id }) => id === agent)) {
+      return `--agent: one of ${NAMES}`;
     }
     return { agent, relay, uninstall, json, dry_run: values["dry-run"] };
   } catch (fault) {
@@ -251,8 +144,12 @@ function readWishes(args: readonly string[]): Wishes | string {
   }
 }
 
-function setUp({ name, notice, edits }: Known, { dry_run, uninstall }: Wishes, env: Env): Done {
-  const all = edits(env, { mesh: meshCommand() });
+async function setUp(
+  { id, setup }: Known,
+  { dry_run, uninstall }: Wishes,
+  env: Env,
+): Promise<Done> {
+  const all = await setup.edits(env, { mesh: meshCommand() });
   const apply = (edit: Edit, dry_run: boolean) => {
     const options = { dry_run, undo: uninstall };
     return "putText" in edit
@@ -262,7 +159,8 @@ function setUp({ name, notice, edits }: Known, { dry_run, uninstall }: Wishes, e
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
-  return { agent: name, differences, ...(notice && !uninstall && { notice }) };
+  const { notice } = setup;
+  return { agent: id, differences, ...(notice && !uninstall && { notice }) };
 }
 
 function relaySentences({ relay, secret, written_to, dry_run }: Joined): string[] {
@@ -304,23 +202,12 @@ function next(uninstall: boolean): string {
 }
 
 function nobody({ uninstall }: Wishes): string {
-  const known = KNOWN.map(({ name }) => name).join(", ");
-  return `No agent was found to ${uninstall ? "take mesh out of" : "set up"}; known: ${known}. ` +
+  return `No agent was found to ${uninstall ? "take mesh out of" : "set up"}; known: ${NAMES}. ` +
     "Name one with --agent";
 }
 
 function isOnPath(program: string, env: Env): boolean {
   return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && isThere(join(dir, program)));
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
 
 const TERMINAL: Paper = {

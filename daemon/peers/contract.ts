@@ -18,6 +18,9 @@ export const Backend = z.enum([
 ]);
 export type Backend = z.infer<typeof Backend>;
 
+/** What an agent is whose backend nobody named: any program in a pane. */
+export const ANY_PROGRAM = "generic" satisfies Backend;
+
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
 

@@ -1,6 +1,7 @@
 /** Commands come from the configuration alone: how they are built, and how they are shown. */
 
 import { Problem } from "kit/problem.ts";
+import { AGENTS } from "../agents/registry.ts";
 import type { Backend } from "../peers/contract.ts";
 import type { Commands, Profile } from "./contract.ts";
 
@@ -36,13 +37,8 @@ export function commandOf(
 
 const REDACTED = "[redacted]";
 
-/** What agents call their permissions: said openly, as it tells what a restart would allow. */
-const PERMISSION_WORDS: ReadonlySet<string> = new Set([
-  ...["default", "acceptEdits", "plan", "auto", "manual", "dontAsk", "bypassPermissions"],
-  ...["read-only", "workspace-write", "danger-full-access"],
-  ...["untrusted", "on-failure", "on-request", "never"],
-  ...["auto_edit", "yolo"],
-]);
+/** Shown openly, because they say what a restart would allow. */
+const PERMISSION_MODES = new Set(AGENTS.flatMap(({ permission_modes }) => permission_modes));
 
 /**
  * A command as results and the journal show it (specification 4): the program, the names of its
@@ -55,7 +51,7 @@ export function redact(
 ): string[] {
   const [program = "", ...words] = argv;
   const shown = (value: string) =>
-    PERMISSION_WORDS.has(value) || models.has(value) ? value : REDACTED;
+    PERMISSION_MODES.has(value) || models.has(value) ? value : REDACTED;
   const given = words.map((word) => {
     const [, long, value] = /^(--[A-Za-z][A-Za-z-]*)(?:=(.*))?$/s.exec(word) ?? [];
     if (long !== undefined) return value === undefined ? long : `${long}=${shown(value)}`;

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
-import { isProved, nativeRung } from "../../daemon/agents/claude_code/native.ts";
+import { nativeRung } from "../../daemon/agents/claude_code/native.ts";
+import { isTested } from "../../daemon/agents/claude_code/version.ts";
 import { sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
-import { claudeScreen } from "../../daemon/agents/screens.ts";
+import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { FakeClock } from "../support/clock.ts";
 import { silent, until } from "./terminal.ts";
@@ -175,17 +176,11 @@ function userLine(received: string): unknown {
   return JSON.parse(received.trimEnd().split("\n").at(-1) ?? "");
 }
 
-Deno.test("a process that runs a live session has it, and its children have none", () => {
+Deno.test("the registry finds a live session by its process, and by no other", () => {
   using registry = new Registry({ status: "waiting" });
   assert.equal(sessionOf(registry.config_dirs, Deno.pid)?.status, "waiting");
   assert.equal(sessionFor(registry.config_dirs, registry.peer)?.sessionId, "s-1");
-  const child = new Deno.Command("sleep", { args: ["60"] }).spawn();
-  try {
-    assert.equal(sessionOf(registry.config_dirs, child.pid), undefined);
-  } finally {
-    child.kill("SIGKILL");
-  }
-  return child.status.then(() => undefined);
+  assert.equal(sessionOf(registry.config_dirs, Deno.ppid), undefined);
 });
 
 Deno.test("an entry that a killed session left behind is not believed", () => {
@@ -310,9 +305,9 @@ Deno.test("a line longer than the socket takes is refused, not lost", async () =
 Deno.test("a newer patch is believed while it speaks the proved protocol", () => {
   const session = { pid: 1, sessionId: "s", cwd: "/", peerProtocol: 1 };
   const proved = ["2.1.329", "2.1.330", "2.1.1000"];
-  for (const version of proved) assert.equal(isProved({ ...session, version }), true, version);
+  for (const version of proved) assert.equal(isTested({ ...session, version }), true, version);
   const unproved = ["2.1.328", "2.2.0", "3.0.0", "2.1.330-beta", "12.1.400"];
-  for (const version of unproved) assert.equal(isProved({ ...session, version }), false, version);
+  for (const version of unproved) assert.equal(isTested({ ...session, version }), false, version);
 });
 
 // Screens, as captured.

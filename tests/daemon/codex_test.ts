@@ -6,7 +6,7 @@ import { randomIds, systemClock } from "kit/clock.ts";
 import { socketPath } from "../../daemon/agents/codex/app_server.ts";
 import { codexAdapter, type CodexOptions } from "../../daemon/agents/codex/codex.ts";
 import { codexScreen } from "../../daemon/agents/codex/screen.ts";
-import { isProved } from "../../daemon/agents/codex/threads.ts";
+import { isTested } from "../../daemon/agents/codex/version.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { Tmuxes } from "../../daemon/tmux.ts";
@@ -141,9 +141,9 @@ Deno.test("a server that does not answer the message leaves it unclear", async (
 });
 
 Deno.test("only releases that were proved are written to by the socket", async () => {
-  for (const version of ["0.169.0", "0.169.7"]) assert(isProved(version), version);
+  for (const version of ["0.169.0", "0.169.7"]) assert(isTested(version), version);
   const unproved = ["0.168.9", "0.170.0", "1.0.0", "0.169.0-alpha.1", "10.169.0", "0.169."];
-  for (const version of unproved) assert(!isProved(version), version);
+  for (const version of unproved) assert(!isTested(version), version);
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
   const { socket } = rungsOf(home);
   const unready = { ready: false, reason: "version_unproved" };

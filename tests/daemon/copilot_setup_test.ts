@@ -2,8 +2,12 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { removeMcp } from "../../daemon/agents/claude_code/setup.ts";
-import { installHooks, installMcp, removeHooks } from "../../daemon/agents/copilot/setup.ts";
+import {
+  installHooks,
+  installMcp,
+  removeHooks,
+  removeMcp,
+} from "../../daemon/agents/copilot/setup.ts";
 import { type JsonObject, Unchangeable } from "../../daemon/agents/install.ts";
 import { runSetup } from "../../daemon/agents/setup_command.ts";
 

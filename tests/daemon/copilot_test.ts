@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { copilotAdapter } from "../../daemon/agents/copilot/copilot.ts";
+import { copilot } from "../../daemon/agents/copilot/agent.ts";
 import { copilotHooks } from "../../daemon/agents/copilot/hooks.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
-import { configDir, Records, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
+import { Records, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
 import type { Addressee } from "../../daemon/agents/contract.ts";
 import { startOf } from "../../daemon/processes.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -391,6 +392,6 @@ Deno.test("a session of Copilot's is taken up again once its own records say tha
 });
 
 Deno.test("Copilot's folder is where its variable says, else in the home", () => {
-  assert.equal(configDir({ HOME: "/home/ada" }), "/home/ada/.copilot");
-  assert.equal(configDir({ HOME: "/home/ada", COPILOT_HOME: "/srv/cop" }), "/srv/cop");
+  assert.equal(copilot.setup?.home({ HOME: "/home/ada" }), "/home/ada/.copilot");
+  assert.equal(copilot.setup?.home({ HOME: "/home/ada", COPILOT_HOME: "/srv/cop" }), "/srv/cop");
 });

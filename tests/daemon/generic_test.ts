@@ -5,7 +5,9 @@ import { systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
 import { genericAdapter } from "../../daemon/agents/generic/generic.ts";
 import type { PaneOptions } from "../../daemon/agents/pane.ts";
-import { claudeScreen, genericScreen, type View } from "../../daemon/agents/screens.ts";
+import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
+import { genericScreen } from "../../daemon/agents/generic/screen.ts";
+import type { View } from "../../daemon/agents/screens.ts";
 import { foregroundOf, startOf } from "../../daemon/processes.ts";
 import { silent, type Terminal, until, withTmux } from "./terminal.ts";
 

@@ -31,7 +31,7 @@ interface Attack {
 async function withDaemon(dir: string, work: (w: Attack["w"]) => Promise<void>): Promise<void> {
   const ground = { clock: systemClock, ids: randomIds, log: silent };
   const env = { PATH: SEARCH_PATH, HOME: dir, TMUX_TMPDIR: dir, ...SECRETS };
-  await using outside = agentsOf({ ...ground, state: join(dir, "state"), env });
+  await using outside = await agentsOf({ ...ground, state: join(dir, "state"), env });
   await using w = world({
     adapters: outside.adapters,
     hooks: outside.hooks,

@@ -278,8 +278,8 @@ Deno.test("an agent whose hooks begin with a variable, in a folder of its own, k
   const { runSetup } = await import("../../daemon/agents/setup_command.ts");
   await runSetup(["--agent", "copilot"], p.env, { out: () => {}, err: () => {} });
   const { found } = await p.find();
-  assert.match(found.get("AGENT_FOUND")?.detail ?? "", /^Copilot 1\.0\.102, /);
-  assert.equal(found.get("AGENT_SET_UP")?.detail, "Copilot knows of mesh");
+  assert.match(found.get("AGENT_FOUND")?.detail ?? "", /^Copilot CLI 1\.0\.102, /);
+  assert.equal(found.get("AGENT_SET_UP")?.detail, "Copilot CLI knows of mesh");
   assert.ok(!found.has("AGENT_PROGRAM_GONE"));
 });
 

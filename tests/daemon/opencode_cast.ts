@@ -1,7 +1,8 @@
 /** A daemon's end of `/ws` and an opencode's client, for tests of the plugin between the two. */
 
 import { join } from "node:path";
-import { MeshPlugin } from "../../daemon/agents/opencode/plugin.js";
+import { MeshPlugin } from "../../daemon/agents/opencode/plugin/main.ts";
+import type { Context, Hooks, Properties } from "../../daemon/agents/opencode/plugin/opencode.ts";
 
 export type Frame = Readonly<Record<string, unknown>>;
 
@@ -116,18 +117,29 @@ export class FakeOpencode {
   /** What `promptAsync` does in place of taking the text. */
   answer: (() => { error?: unknown; response: { status: number } }) | undefined;
   #ids = 0;
-  #hooks: Awaited<ReturnType<typeof MeshPlugin>> | undefined;
+  #hooks: Hooks | undefined;
+  readonly #plugin: typeof MeshPlugin;
 
-  async start(daemon: FakeDaemon, words: readonly string[] = ["opencode"]): Promise<void> {
+  /** With the plugin's sources, or with the file that is installed. */
+  constructor(plugin = MeshPlugin) {
+    this.#plugin = plugin;
+  }
+
+  async start(daemon: FakeDaemon, args: readonly string[] = ["opencode"]): Promise<void> {
     const env = { MESH_STATE: daemon.state, TMUX: "/tmp/tmux-1/own,12,0", TMUX_PANE: "%4" };
-    this.#hooks = await MeshPlugin({ client: this.#client(), directory: "/work/api" }, {
+    this.#hooks = await this.#plugin({ client: this.#client(), directory: "/work/api" }, {
       env,
-      words: [...words],
+      args,
     });
   }
 
-  event(type: string, properties: Frame): void {
+  event(type: string, properties: Properties): void {
     void this.#hooks?.event({ event: { type, properties } });
+  }
+
+  /** A message of a shape that the plugin does not know. */
+  saidBroken(): void {
+    void this.#hooks?.["chat.message"](JSON.parse("{}"), JSON.parse("{}"));
   }
 
   /** A message in a session's transcript, whoever has written it. */
@@ -166,7 +178,7 @@ export class FakeOpencode {
     this.end();
   }
 
-  #client() {
+  #client(): Context["client"] {
     return {
       _client: {
         post: ({ body }: { body: unknown }) => Promise.resolve(this.selected.push(body)),

@@ -255,6 +255,20 @@ Deno.test("with no daemon, no home and broken notes a plugin is silent", async (
   opencode.event("session.created", {});
   opencode.event("session.idle", {});
   opencode.said("ses_a", "words");
-  opencode.event("message.updated", { info: null });
+  opencode.event("message.updated", JSON.parse('{ "info": null }'));
+  opencode.saidBroken();
   assert.deepEqual(daemon.heard.all, []);
+});
+
+Deno.test("the file that is installed exports the plugin alone, and does what its sources do", async () => {
+  const installed = await import("../../daemon/agents/opencode/plugin/generated/mesh.js");
+  assert.deepEqual(Object.keys(installed), ["MeshPlugin"]);
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode(installed.MeshPlugin);
+  await opencode.start(daemon, ["opencode", "--session=ses_a"]);
+  const { backend, runtime_session_id } = await daemon.greeted();
+  assert.deepEqual([backend, runtime_session_id], ["opencode", "ses_a"]);
+  await daemon.turn("idle");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
 });

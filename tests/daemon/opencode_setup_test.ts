@@ -171,7 +171,7 @@ Deno.test("an older plugin of ours is replaced, and goes without a trace", async
   using home = new Home();
   home.write(PLUGIN, "/**\n * mesh's plugin for opencode: an older one\n */\n");
   await home.setup();
-  assert.match(home.read(PLUGIN), /export const MeshPlugin/);
+  assert.match(home.read(PLUGIN), /export \{\s+MeshPlugin\s+\}/);
   await home.setup("--uninstall");
   assert(!home.has(PLUGIN), "neither it nor a backup of it");
 });

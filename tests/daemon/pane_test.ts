@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/clock.ts";
 import type { Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
 import { type PaneOptions, paneRung } from "../../daemon/agents/pane.ts";
-import { claudeScreen } from "../../daemon/agents/screens.ts";
+import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
 import { isAlive, startOf } from "../../daemon/processes.ts";
 import { Agent, recorder, silent, type Terminal, until, untilNow, withTmux } from "./terminal.ts";
 

@@ -14,7 +14,6 @@ const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
 async function house(kind: "session" | "server") {
   const processes = new FakeProcesses();
   const codex = Object.assign(new FakeAgents("codex"), {
-    silent_until_prompt: true,
     resume: () => Promise.resolve({ ok: true as const, args: ["resume", THREAD] }),
   });
   const sights = new FakePanes();

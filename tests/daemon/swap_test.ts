@@ -5,7 +5,7 @@ import { systemClock } from "kit/clock.ts";
 import type { Adapter } from "../../daemon/agents/contract.ts";
 import { genericAdapter } from "../../daemon/agents/generic/generic.ts";
 import { paneRung } from "../../daemon/agents/pane.ts";
-import { genericScreen } from "../../daemon/agents/screens.ts";
+import { genericScreen } from "../../daemon/agents/generic/screen.ts";
 import { sightsOf } from "../../daemon/pane_sights.ts";
 import {
   commandOf,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { getTrace } from "../../daemon/delivery/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "./rules.ts";
 import { until } from "./waiting.ts";
 

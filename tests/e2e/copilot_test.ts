@@ -13,8 +13,8 @@ import {
   COPILOT_MODEL,
   COPILOT_TOUCHES,
   isCopilotAsking,
-} from "../../cli/selftest/agents/copilot.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+} from "../../daemon/agents/copilot/fixture.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
 import { copilotCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { cancelJob, createJob, getJob, runJob, TERMINAL } from "../../daemon/jobs/contract.ts";
 import { getPeer } from "../../daemon/peers/contract.ts";
 import { isAlive } from "../../daemon/processes.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
 import { codexCli, copilotCli, geminiCli, type Installed, opencodeCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";

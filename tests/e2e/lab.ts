@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { configDir, type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
+import { claudeCode as definition } from "../../daemon/agents/claude_code/agent.ts";
+import { type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
 import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
 import type { JsonObject } from "../../daemon/agents/install.ts";
 import { meshCommand } from "../../daemon/agents/setup_command.ts";
@@ -12,9 +13,10 @@ import {
   CLAUDE,
   claudeEnvironment,
   claudeStartedBefore,
-} from "../../cli/selftest/agents/claude_code.ts";
+} from "../../daemon/agents/claude_code/fixture.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
-import { Model, type Rule } from "../../cli/selftest/model/model.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+import { Model } from "../../cli/selftest/model/model.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./agents.ts";
 import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { submit } from "./typing.ts";
@@ -126,7 +128,7 @@ export class Lab implements AsyncDisposable {
   }
 
   get config_dir(): string {
-    return configDir(this.env);
+    return definition.setup?.home(this.env) ?? "";
   }
 
   /** A file of the lab, as JSON. */

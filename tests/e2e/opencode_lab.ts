@@ -8,11 +8,12 @@ import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/cont
 import { isAlive } from "../../daemon/processes.ts";
 import {
   OPENCODE_ENVIRONMENT,
+  opencodePackage,
   opencodeSettings,
-  plantOpencodeKit,
-} from "../../cli/selftest/agents/opencode.ts";
+} from "../../daemon/agents/opencode/fixture.ts";
+import { writeFiles } from "../../cli/selftest/writing.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
 import { isRemoved } from "../../cli/selftest/room.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./agents.ts";
 import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
@@ -40,7 +41,7 @@ export class OpencodeLab implements AsyncDisposable {
     this.env = { ...personIn(this.dir, binOf(opencodeCli)), ...OPENCODE_ENVIRONMENT };
     this.mesh = new Mesh(this);
     const config_dir = join(this.dir, "home/.config/opencode");
-    plantOpencodeKit(config_dir, OPENCODE.version);
+    writeFiles(opencodePackage(config_dir, OPENCODE.version));
     const settings = JSON.stringify(opencodeSettings(this.model.url), null, 2);
     Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), `// The user's own.\n${settings}\n`);
   }

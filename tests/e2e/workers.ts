@@ -5,17 +5,18 @@ import { codexScreen } from "../../daemon/agents/codex/screen.ts";
 import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
 import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
 import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
-import { codex, codexAtStart, codexConfig } from "../../cli/selftest/agents/codex.ts";
-import { COPILOT, copilotConfig, copilotEnvironment } from "../../cli/selftest/agents/copilot.ts";
-import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../cli/selftest/agents/gemini.ts";
+import { codexAtStart, codexConfig, codexFixture } from "../../daemon/agents/codex/fixture.ts";
+import { COPILOT, copilotConfig, copilotEnvironment } from "../../daemon/agents/copilot/fixture.ts";
+import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../daemon/agents/gemini/fixture.ts";
 import {
   OPENCODE_ENVIRONMENT,
+  opencodePackage,
   opencodeSettings,
-  plantOpencodeKit,
-} from "../../cli/selftest/agents/opencode.ts";
+} from "../../daemon/agents/opencode/fixture.ts";
+import { writeFiles } from "../../cli/selftest/writing.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
-import type { Rule } from "../../cli/selftest/model/model.ts";
+import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./agents.ts";
 import type { Lab } from "./lab.ts";
@@ -46,7 +47,7 @@ export function hireGemini(lab: Lab, bin: string, rules: readonly Rule[] = []): 
 
 export function hireOpencode(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
   const model = new ChatModel(rules);
-  plantOpencodeKit(join(lab.dir, "home/.config/opencode"), OPENCODE.version);
+  writeFiles(opencodePackage(join(lab.dir, "home/.config/opencode"), OPENCODE.version));
   lab.write("home/.config/opencode/opencode.json", opencodeSettings(model.url));
   const env = OPENCODE_ENVIRONMENT;
   return { backend: "opencode", bin, command: ["opencode"], env, composer: opencodeScreen, model };
@@ -94,7 +95,7 @@ export async function trustHooks({ lab, path, env }: Office): Promise<void> {
     const key = codexAtStart(screen);
     if (key !== undefined) lab.cli("send-keys", "-t", pane, key);
     asked ||= screen.includes("Hooks need review");
-    return asked && codex.isReady(screen);
+    return asked && codexFixture.isReady(screen);
   });
   lab.cli("kill-pane", "-t", pane);
 }

@@ -3,7 +3,7 @@
 import type { Adapter, Parcel } from "../../daemon/agents/contract.ts";
 import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
 import { Failed } from "../../cli/command.ts";
-import type { Specimen } from "../../cli/selftest/specimen.ts";
+import type { Subject } from "../../cli/selftest/agents.ts";
 import { type Stage, Trial } from "../../cli/selftest/trial.ts";
 import { countOf } from "../../cli/selftest/model/scripted.ts";
 import { world } from "../world.ts";
@@ -61,7 +61,7 @@ export class Twin implements AsyncDisposable {
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
-    return new Trial(SPECIMEN, this.#stage(), model);
+    return new Trial(SUBJECT, this.#stage(), model);
   }
 
   #stage(): Stage {
@@ -174,21 +174,20 @@ export class Twin implements AsyncDisposable {
   }
 }
 
-const SPECIMEN: Specimen = {
-  agent: "claude-code",
-  title: "The twin",
-  program: "twin",
-  model: () => {
-    throw new Error("The twin brings its own");
+const SUBJECT: Subject = {
+  agent: { id: "claude-code", title: "The twin" },
+  fixture: {
+    model_api: "messages",
+    files: () => ({}),
+    env: () => ({}),
+    command: ["twin"],
+    resume: ["--continue"],
+    isReady: (screen) => screen === READY,
+    dialog: {
+      prompt: (_, mark) => `LEAVE ${mark}`,
+      isOpen: (screen) => screen === "MAY I?",
+      refusal: ["Escape"],
+    },
+    untested: {},
   },
-  furnish: () => ({}),
-  command: ["twin"],
-  resume: ["--continue"],
-  isReady: (screen) => screen === READY,
-  dialog: {
-    prompt: (_, mark) => `LEAVE ${mark}`,
-    isOpen: (screen) => screen === "MAY I?",
-    refusal: ["Escape"],
-  },
-  untested: {},
 };

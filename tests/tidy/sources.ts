@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PLACES = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
 /** What others wrote, or a machine did. */
-const FOREIGN = /^(node_modules|dist|out|golden|\..*)$/;
+const FOREIGN = /^(node_modules|dist|out|golden|generated|\..*)$/;
 
 export interface Source {
   /** From the root of the repository, such as `daemon/asks/asks.ts`. */

@@ -1,7 +1,8 @@
 /** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
 import * as z from "zod";
-import { nextOf, type Rule, stepsFor, type ToolStep } from "./model.ts";
+import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import { nextOf, stepsFor, type ToolStep } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE = /[^]{1,40}/g;

@@ -1,7 +1,8 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
 import * as z from "zod";
-import { nextOf, type Rule, stepsFor } from "./model.ts";
+import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import { nextOf, stepsFor } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };

@@ -2,22 +2,11 @@
 
 import * as z from "zod";
 import { systemClock } from "kit/clock.ts";
+import type { Rule, Step } from "../../../daemon/agents/selftest/fixture.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE = /[^]{1,40}/g;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
-
-/** One thing the model does. A tool call ends its answer; the next step follows the result. */
-export type Step =
-  | { readonly tool: string; readonly args?: Readonly<Record<string, unknown>> }
-  | { readonly say: string }
-  | { readonly sleep_ms: number };
-
-/** What the model does with a prompt that matches; `$1` to `$9` in strings are its captures. */
-export interface Rule {
-  readonly match: RegExp;
-  readonly steps: readonly Step[];
-}
 
 const Part = z.looseObject({
   type: z.string(),

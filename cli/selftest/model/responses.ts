@@ -1,7 +1,8 @@
 /** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
 
 import * as z from "zod";
-import { Model, type Rule } from "./model.ts";
+import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import { Model } from "./model.ts";
 import { type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });

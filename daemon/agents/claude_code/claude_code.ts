@@ -6,7 +6,7 @@ import { type IsAlive, isAlive } from "../../processes.ts";
 import type { Tmuxes } from "../../tmux.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { paneRung } from "../pane.ts";
-import { claudeScreen } from "../screens.ts";
+import { claudeScreen } from "./screen.ts";
 import { nativeRung } from "./native.ts";
 import { sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";

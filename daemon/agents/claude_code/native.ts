@@ -5,7 +5,8 @@ import type { Log } from "kit/log.ts";
 import { isStopped } from "../../processes.ts";
 import { checkSocket } from "../../trusted_socket.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
-import { peerToken, type Session, sessionFor } from "./registry.ts";
+import { peerToken, sessionFor } from "./registry.ts";
+import { isTested } from "./version.ts";
 
 /** A local socket connects at once, or its owner has stopped taking connections. */
 const CONNECT_MS_MAX = 2_000;
@@ -15,9 +16,6 @@ const WRITE_MS_MAX = 5_000;
 const HANG_UP_MS_MAX = 1_000;
 /** Claude Code drops, without a word, a connection whose line exceeds 1,048,576 characters. */
 const LINE_CHARS_MAX = 1_000_000;
-
-/** The release that was proved, message by message, in `tests/e2e/claude_adapter_test.ts`. */
-const PROVED = { line: "2.1.", patch: 329, protocol: 1 } as const;
 
 /** Why not one byte went out. */
 type Refusal =
@@ -53,17 +51,6 @@ export function nativeRung(options: NativeOptions): Rung {
   };
 }
 
-/**
- * The socket never answers, so a version that drops our line would look like one that takes it.
- * A newer patch of the proved line is believed while it says the same protocol number; older
- * patches and other lines are unproved, and get their messages through the pane.
- */
-export function isProved({ version, peerProtocol }: Session): boolean {
-  if (!version.startsWith(PROVED.line) || peerProtocol !== PROVED.protocol) return false;
-  const patch = version.slice(PROVED.line.length);
-  return /^\d+$/.test(patch) && Number(patch) >= PROVED.patch;
-}
-
 interface Door {
   readonly path: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -79,7 +66,7 @@ function openDoor(
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;
   if (session.sessionId !== registered) return "session_changed";
-  if (!isProved(session)) return "version_unproved";
+  if (!isTested(session)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
   const checked = checkSocket(session.messagingSocketPath ?? "/");
   if (checked.state === "missing") return "no_socket";

@@ -34,16 +34,6 @@ const Key = z.object({ peerToken: z.string().min(1), procStart: z.string().optio
 
 const TURN_STATE = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
 
-/** Where a Claude Code with this environment keeps its settings and its list of sessions. */
-export function configDir(env: Readonly<Record<string, string>>): string {
-  return env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "/", ".claude");
-}
-
-/** The user's MCP servers and more: beside the folder by default, inside one that was chosen. */
-export function claudeJson(env: Readonly<Record<string, string>>): string {
-  return join(env["CLAUDE_CONFIG_DIR"] || (env["HOME"] ?? "/"), ".claude.json");
-}
-
 /** The session that this very process runs; what a killed one left behind is not believed. */
 export function sessionOf(
   config_dirs: readonly string[],

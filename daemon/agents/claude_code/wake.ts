@@ -1,6 +1,7 @@
 /** `mesh hook claude-code Wake`: waits beside its session until a message is to wake it. */
 
-import { type Clock, systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/clock.ts";
+import type { WaitForWaking, WakingHook } from "../definition.ts";
 
 /** The daemon may be started anew meanwhile; one that stays away is not waited for. */
 const AWAY_MS_MAX = 60_000;
@@ -8,18 +9,10 @@ const RETRY_EVERY_MS = 1_000;
 /** Claude Code wakes the session with what a hook that ends so has written. */
 const WAKES = 2;
 
-/** What the daemon said to one who waits; undefined when it could not be asked. */
-export type Ask = (body: Record<string, unknown>) => Promise<string | undefined>;
+type Ask = WakingHook["ask"];
 
-export interface Waiting {
-  readonly ask: Ask;
-  /** Where the session reads what wakes it. */
-  write(text: string): void;
-  readonly clock?: Clock;
-}
-
-/** The exit code, once this session is called, or need not wait any more. */
-export async function waitForWaking(session_id: string, waiting: Waiting): Promise<number> {
+/** Returns once this session is woken, or need not wait any more. */
+export const waitForWaking: WaitForWaking = async (session_id, waiting) => {
   const { ask, write, clock = systemClock } = waiting;
   let heard_at: number | undefined;
   while (true) {
@@ -36,7 +29,7 @@ export async function waitForWaking(session_id: string, waiting: Waiting): Promi
     if (then !== "again" || clock.now() - (heard_at ?? 0) > AWAY_MS_MAX) return 0;
     await clock.sleep(RETRY_EVERY_MS);
   }
-}
+};
 
 /** A line that broke is a daemon that went. */
 async function tried(

@@ -42,7 +42,6 @@ export function codexAdapter(options: CodexOptions): Adapter {
   ];
   return {
     backend: "codex",
-    silent_until_prompt: true,
     rungs: () => ladder,
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";

@@ -2,14 +2,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import {
-  HELD_SECONDS_MAX,
-  type HookKind,
-  installHooks,
-  removeHooks,
-  type SetupPlan,
-} from "../claude_code/setup.ts";
-import { type JsonObject, Unchangeable } from "../install.ts";
+import { HELD_SECONDS_MAX, type HookKind, installHooks, removeHooks } from "../hooks/groups.ts";
+import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
+import { SERVER, serverCommand } from "../mcp_server.ts";
 
 /** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
 const HOOKS: HookKind = {
@@ -26,8 +21,6 @@ const HOOKS: HookKind = {
   seconds_max: 3,
   held: { PermissionRequest: HELD_SECONDS_MAX },
 };
-/** The name under which agents see our tools: `mcp__mesh__ask`. */
-const SERVER = "mesh";
 /** Where the daemon is, for who has moved it: Codex hands on only what is named. */
 const ENV_VARS = [
   "MESH_STATE",
@@ -104,9 +97,8 @@ function isOurs({ args }: Toml): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
 
-function serverOf({ mesh }: SetupPlan) {
-  const [command = "", ...words] = mesh;
-  const args = [...words, "mcp"];
+function serverOf(plan: SetupPlan) {
+  const { command, args } = serverCommand(plan);
   const block = [
     REMARK,
     HEADER,

@@ -4,9 +4,7 @@ import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import type { Addressee } from "../contract.ts";
 import { type Absence, AppServer } from "./app_server.ts";
-
-/** The release that was proved, message by message, in `tests/e2e/codex_test.ts`. */
-const PROVED = { line: "0.169.", patch: 0 } as const;
+import { isTested } from "./version.ts";
 
 /** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
 export type Doing = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
@@ -28,26 +26,14 @@ const Answer = z.looseObject({
   thread: z.looseObject({ id: z.string(), status: Status, canAcceptDirectInput: z.unknown() }),
 });
 
-/** Where Codex with this environment keeps its settings, its sessions and its socket. */
-export function codexHome(env: Readonly<Record<string, string>>): string {
-  return env["CODEX_HOME"] || `${env["HOME"] ?? ""}/.codex`;
-}
-
 /** Codex's thread ids are UUIDs; whatever else is said to be one names no thread. */
 export function isThreadId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
 
-/** Other lines, older patches and previews speak a protocol that nobody has tried. */
-export function isProved(version: string): boolean {
-  if (!version.startsWith(PROVED.line)) return false;
-  const patch = version.slice(PROVED.line.length);
-  return /^\d+$/.test(patch) && Number(patch) >= PROVED.patch;
-}
-
 /** Reads a thread without loading it. */
 export async function readThread(server: AppServer, threadId: string): Promise<Thread> {
-  const proved = isProved(server.version);
+  const proved = isTested(server.version);
   const reply = await server.call("thread/read", { threadId });
   // Its words for a thread that it has never had, or whose first prompt is still to come.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {

@@ -5,7 +5,6 @@ import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
 import { readTail, readWhole } from "../../agent_files.ts";
-import type { Env } from "../../places.ts";
 import type { Resume, Sighting } from "../contract.ts";
 
 /** What is read of a session's records at each look: more than a turn's last few of them. */
@@ -50,11 +49,6 @@ type Noted = z.infer<typeof Noted>;
 /** What a session does, in its own word, and since when. */
 export interface Doing extends Pick<Sighting, "turn_state" | "model"> {
   readonly at: number;
-}
-
-/** Where a Copilot CLI with this environment keeps its settings and its sessions. */
-export function configDir(env: Env): string {
-  return env["COPILOT_HOME"] || join(env["HOME"] ?? "/", ".copilot");
 }
 
 /** The records of all sessions; one's are read again only once something was added to them. */

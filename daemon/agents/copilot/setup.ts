@@ -1,8 +1,9 @@
 /** Our entries in Copilot CLI's files: put in, found again, taken out. Pure, on parsed JSON. */
 
-import { type SetupPlan, startOf, withServer } from "../claude_code/setup.ts";
+import { HELD_SECONDS_MAX } from "../hooks/groups.ts";
 import { quoted, withHooks, withoutHooks } from "../hooks/settings.ts";
-import { isObject, type Json, type JsonObject } from "../install.ts";
+import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
+import { installServer, removeServer, serverCommand } from "../mcp_server.ts";
 
 /** None for each use of a tool but the one that may answer: what a tool does is in the records. */
 const EVENTS = [
@@ -15,8 +16,6 @@ const EVENTS = [
 ] as const;
 /** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
 const HOOK_SECONDS_MAX = 5;
-/** A gated tool is held as long as the human may think: an hour at most (contract 8). */
-const HELD_SECONDS_MAX = 3_660;
 
 /** `~/.copilot/settings.json` with our hooks; those of others stay, and stay where they are. */
 export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
@@ -30,8 +29,10 @@ export function removeHooks(settings: JsonObject): JsonObject {
 
 /** `~/.copilot/mcp-config.json` with our MCP server, and all of its tools. */
 export function installMcp(config: JsonObject, plan: SetupPlan): JsonObject {
-  return withServer(config, { type: "local", ...startOf(plan), tools: ["*"] });
+  return installServer(config, { type: "local", ...serverCommand(plan), tools: ["*"] });
 }
+
+export const removeMcp = removeServer;
 
 /** The shell is the agent's child: nothing else in its environment says which process that is. */
 function entryFor(event: string, { mesh }: SetupPlan): JsonObject {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/text.ts";
 import { readWhole } from "../../agent_files.ts";
-import type { Env } from "../../places.ts";
 import type { Resume } from "../contract.ts";
 
 /** What stands in front of a session's first words: not something that was said. */
@@ -22,11 +21,6 @@ const Said = z.object({
   type: z.enum(["user", "gemini"]),
   content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
 });
-
-/** Where a Gemini CLI with this environment keeps its settings and its sessions. */
-export function configDir(env: Env): string {
-  return join(env["GEMINI_CLI_HOME"] || (env["HOME"] ?? "/"), ".gemini");
-}
 
 /** `--resume` finds sessions of the folder that it is started in only, and no empty ones. */
 export function resumeOf(

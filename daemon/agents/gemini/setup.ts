@@ -1,8 +1,8 @@
 /** Our entries in Gemini CLI's settings: put in, found again, taken out. Pure, on parsed JSON. */
 
-import { removeMcp, type SetupPlan, startOf, withServer } from "../claude_code/setup.ts";
 import { groupsWithout, quoted, withHooks, withoutHooks } from "../hooks/settings.ts";
-import { isObject, type Json, type JsonObject } from "../install.ts";
+import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
+import { installServer, removeServer, serverCommand } from "../mcp_server.ts";
 
 const EVENTS = [
   "SessionStart",
@@ -20,11 +20,11 @@ export function install(settings: JsonObject, plan: SetupPlan): JsonObject {
   const ours = (event: string) => groupFor(event, plan);
   const hooked = withHooks(settings, { events: EVENTS, ours, withoutOurs });
   // Trusted: a dialog at each message of a peer would help nobody.
-  return withServer(hooked, { ...startOf(plan), trust: true });
+  return installServer(hooked, { ...serverCommand(plan), trust: true });
 }
 
 export function remove(settings: JsonObject): JsonObject {
-  return removeMcp(withoutHooks(settings, withoutOurs));
+  return removeServer(withoutHooks(settings, withoutOurs));
 }
 
 /** The shell is the agent's child: nothing else in its environment says which process that is. */

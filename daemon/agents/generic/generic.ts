@@ -5,7 +5,7 @@ import type { Tmuxes } from "../../tmux.ts";
 import { isAlive } from "../../processes.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
-import { genericScreen } from "../screens.ts";
+import { genericScreen } from "./screen.ts";
 
 export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
   const pane = paneRung({ ...options, screen: genericScreen });

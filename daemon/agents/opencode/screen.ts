@@ -1,9 +1,7 @@
 /** How opencode shows its composer and its dialogs. Proved with 1.18.33. */
 
-import { DIALOG_PATTERN, plain, type Screen } from "../screens.ts";
+import { DIALOG_PATTERN, plain, type Screen, TEXT_BYTES_MAX, visible } from "../screens.ts";
 
-/** What a pane is given at most (contract 5). */
-const TEXT_BYTES_MAX = 8_192;
 /** The lower edge of the composer; a dialog has none. */
 const EDGE = /^\s*╹▀{8}/;
 const ROW = /^\s*┃/;
@@ -52,9 +50,4 @@ function composerOf(lines: readonly string[]): string | undefined {
   const [from, to] = [bar.indexOf("╹") + 1, bar.lastIndexOf("▀") + 1];
   const inside = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
   return rows.slice(top, edge - 1).map(inside).join("\n").trim();
-}
-
-/** What survives every way of wrapping a text: its visible ASCII. */
-function visible(text: string): string {
-  return text.replace(/[^\x21-\x7e]/g, "");
 }

@@ -8,11 +8,6 @@ import type { Resume } from "../contract.ts";
 /** As of 1.18: one row a session in `opencode.db`. */
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
 
-/** Where opencode with this environment keeps its data. */
-export function dataDir(env: Readonly<Record<string, string>>): string {
-  return join(env["XDG_DATA_HOME"] || join(env["HOME"] ?? "/", ".local", "share"), "opencode");
-}
-
 /**
  * `-s <id>`, if the session is there, is no subagent's, and is of that folder: opencode would
  * start in the wrong one without a word.

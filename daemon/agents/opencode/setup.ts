@@ -1,23 +1,23 @@
 /** What `mesh setup` writes for opencode: the plugin, and our entry in its MCP servers. Pure. */
 
-import { join } from "node:path";
-import { isObject, type Json, Unchangeable } from "../install.ts";
+import {
+  type Edit,
+  isObject,
+  isThere,
+  type Json,
+  type SetupPlan,
+  Unchangeable,
+} from "../install.ts";
+import { SERVER } from "../mcp_server.ts";
 import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
-import plugin from "./plugin.js" with { type: "text" };
+import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
-/** The name under which agents see our tools: `mesh_ask`. */
-const SERVER = "mesh";
-/** What remains of a file that we have created; nobody else would write it so. */
+/** What is left of a file that we have made; nobody else would write it so. */
 const EMPTY = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */
 const MARK = "/**\n * mesh's plugin for opencode";
 
-/** The folder in which opencode keeps its settings under this environment. */
-export function configDir(env: Readonly<Record<string, string>>): string {
-  return join(env["XDG_CONFIG_HOME"] || join(env["HOME"] ?? "/", ".config"), "opencode");
-}
-
-/** `plugin/mesh.js`: one file, which finds the daemon by itself. */
+/** `plugin/mesh.js`: one file, that finds the daemon by itself. */
 export function installPlugin(before: string): string {
   if (before !== "" && !before.startsWith(MARK)) {
     throw new Unchangeable("plugin/mesh.js belongs to another program; remove or rename it first");
@@ -27,6 +27,17 @@ export function installPlugin(before: string): string {
 
 export function removePlugin(before: string): string {
   return before.startsWith(MARK) ? "" : before;
+}
+
+/** opencode merges all of its settings files: our server stands in one of those that exist. */
+export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
+  const there = files.filter(isThere);
+  const settings = there.length > 0 ? there : files.slice(0, 1);
+  return settings.map((path, at) => ({
+    path,
+    putText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
+    takeText: removeServer,
+  }));
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
 import { DAEMON } from "../../delivery/contract.ts";
+import { ANY_PROGRAM } from "../../peers/contract.ts";
 import type { Notices } from "../notices.ts";
 import { DAEMON_RESTART, type JobSteps, lasting } from "../steps.ts";
 import * as rows from "../store.ts";
@@ -332,7 +333,7 @@ function startOf(job: StoredJob): Omit<Start, "resumes" | "mark"> {
   const { path, backend, profile } = job.execution.target;
   return {
     path: path ?? "",
-    backend: backend ?? "generic",
+    backend: backend ?? ANY_PROGRAM,
     ...(profile !== null && { profile }),
     circle: job.circle,
     from_peer: job.created_by_peer_id ?? DAEMON,

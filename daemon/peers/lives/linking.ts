@@ -4,9 +4,10 @@ import { basename } from "node:path";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Addressee, Probe } from "../../agents/contract.ts";
+import { agentNamed } from "../../agents/registry.ts";
 import type { Front, PaneFacts, PaneSights } from "../../pane_sights.ts";
 import type { Processes } from "../admission.ts";
-import type { Backend, Registration } from "../contract.ts";
+import { ANY_PROGRAM, type Registration } from "../contract.ts";
 import { type Directory, isLive, placeOf } from "../directory.ts";
 import type { Peers } from "../peers.ts";
 import * as rows from "../store.ts";
@@ -87,7 +88,7 @@ export class Linking {
       ...spotOf(pane),
       peer_id,
       path: peer.path ?? pane.cwd,
-      backend: peer.backend ?? "generic",
+      backend: peer.backend ?? ANY_PROGRAM,
       agent_pid: pane.front.pid,
     };
     return await this.#link({ registration, pane, front: pane.front, proven_peer_id: peer_id });
@@ -211,23 +212,13 @@ export class Linking {
   }
 }
 
-/** Names by which programs of the known agents run, themselves or as a script of a runtime. */
-// deno-fmt-ignore
-const PROGRAMS: readonly (readonly [RegExp, Backend])[] = [
-  [/^claude(-code)?$/, "claude-code"],
-  [/^codex$/,          "codex"],
-  [/^gemini(-cli)?$/,  "gemini"],
-  [/^opencode(-ai)?$/, "opencode"],
-  [/^copilot$/,        "copilot"],
-];
-
 function toOrphan(pane: PaneFacts): Orphan {
   const { pane_id, tmux_socket, pid, command, cwd, session, window, front } = pane;
   const [program = "", script = ""] = front?.args ?? [];
   const names = [command, program, script].flatMap((
     text,
   ) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")]);
-  const backend_hint = PROGRAMS.find(([is]) => names.some((name) => is.test(name)))?.[1] ?? null;
+  const backend_hint = agentNamed(names)?.id ?? null;
   const confidence = backend_hint === null ? "unknown" : "hint";
   const place = { pane_id, tmux_socket, pid, command, cwd, session, window };
   return { ...place, backend_hint, confidence };

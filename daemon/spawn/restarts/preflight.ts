@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/problem.ts";
 import type { Adapter, Addressee } from "../../agents/contract.ts";
+import { ANY_PROGRAM } from "../../peers/contract.ts";
 import type { PaneSeen, Terminals } from "../../panes.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import { allowedFolder } from "../paths.ts";
@@ -98,7 +99,7 @@ async function commandFor(
   fresh: boolean,
   { settings, adapter, profileOf }: PreflightNeeds,
 ): Promise<{ command: Command; supplied: readonly string[] }> {
-  const backend = subject.backend ?? "generic";
+  const backend = subject.backend ?? ANY_PROGRAM;
   const command = tryCommand(settings, backend, profileOf(subject.peer_id));
   if (fresh) return { command, supplied: [] };
   const resume = adapter(backend)?.resume?.bind(adapter(backend));

@@ -1,9 +1,7 @@
 /** Claude Code in a home of its own: past its first start, and asking before each tool. */
 
 import { join } from "node:path";
-import { Model } from "../model/model.ts";
-import { writeJson } from "../writing.ts";
-import type { Specimen } from "../specimen.ts";
+import type { Fixture } from "../selftest/fixture.ts";
 
 /** A key of the right shape; its last 20 characters must stand in `.claude.json`. */
 const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
@@ -22,7 +20,7 @@ export function claudeEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** What Claude Code has written down once a user has been through its first start. */
+/** What Claude Code has recorded once a user has been through its first start. */
 export function claudeStartedBefore(version: string, folders: readonly string[]) {
   const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {
@@ -36,15 +34,12 @@ export function claudeStartedBefore(version: string, folders: readonly string[])
   };
 }
 
-export const claudeCode: Specimen = {
-  agent: "claude-code",
-  title: "Claude Code",
-  program: "claude",
-  model: () => new Model(),
-  furnish({ home, folder, version }, { url }) {
-    writeJson(join(home, ".claude.json"), claudeStartedBefore(version, [folder]));
-    return claudeEnvironment(url);
-  },
+export const claudeCodeFixture: Fixture = {
+  model_api: "messages",
+  files: ({ home, folder, version }) => ({
+    [join(home, ".claude.json")]: claudeStartedBefore(version, [folder]),
+  }),
+  env: claudeEnvironment,
   command: CLAUDE,
   resume: ["--continue"],
   isReady: (screen) => /^❯\s*$/m.test(screen),

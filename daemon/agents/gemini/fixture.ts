@@ -1,9 +1,7 @@
 /** Gemini CLI in a home of its own: past its first start, with a key that opens nothing. */
 
 import { join } from "node:path";
-import { GeminiWire } from "../model/gemini.ts";
-import { writeJson } from "../writing.ts";
-import type { Specimen } from "../specimen.ts";
+import type { Fixture } from "../selftest/fixture.ts";
 
 /** What a user who has been through the first start has in the settings. */
 export const GEMINI_SETTINGS = {
@@ -20,15 +18,10 @@ export function geminiEnvironment(model_url: string): Record<string, string> {
   return { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: model_url };
 }
 
-export const gemini: Specimen = {
-  agent: "gemini",
-  title: "Gemini CLI",
-  program: "gemini",
-  model: () => new GeminiWire(),
-  furnish({ home }, { url }) {
-    writeJson(join(home, ".gemini", "settings.json"), GEMINI_SETTINGS);
-    return geminiEnvironment(url);
-  },
+export const geminiFixture: Fixture = {
+  model_api: "generate-content",
+  files: ({ home }) => ({ [join(home, ".gemini", "settings.json")]: GEMINI_SETTINGS }),
+  env: geminiEnvironment,
   command: GEMINI,
   resume: ["--resume", "latest"],
   isReady: (screen) => screen.includes("Type your message"),

@@ -1,9 +1,7 @@
 /** Codex in a home of its own: its user trusts our hooks, and is asked before an escalation. */
 
 import { join } from "node:path";
-import { ResponsesWire } from "../model/responses.ts";
-import { writeText } from "../writing.ts";
-import type { Specimen } from "../specimen.ts";
+import type { Fixture } from "../selftest/fixture.ts";
 
 /** Its configuration, with the model behind that address, and these folders trusted. */
 export function codexConfig(model_url: string, folders: readonly string[]): string {
@@ -31,20 +29,16 @@ export function codexAtStart(screen: string): string | undefined {
   return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
 }
 
-export const codex: Specimen = {
-  agent: "codex",
-  title: "Codex",
-  program: "codex",
-  model: () => new ResponsesWire(),
-  furnish({ home, folder }, { url }) {
-    writeText(join(home, ".codex", "config.toml"), codexConfig(url, [folder]));
-    return { SCRIPTED_KEY: "none" };
-  },
+export const codexFixture: Fixture = {
+  model_api: "responses",
+  files: ({ home, folder }, model_url) => ({
+    [join(home, ".codex", "config.toml")]: codexConfig(model_url, [folder]),
+  }),
+  env: () => ({ SCRIPTED_KEY: "none" }),
   command: ["codex"],
   resume: ["resume", "--last"],
   isReady: (screen) => /^› Ask Codex to do anything/m.test(screen),
   atStart: codexAtStart,
-  silent_until_prompt: true,
   dialog: {
     prompt(forbidden, mark) {
       const escalated = { sandbox_permissions: "require_escalated", justification: mark };
@@ -53,9 +47,9 @@ export const codex: Specimen = {
     isOpen: (screen) => screen.includes("Would you like to run"),
     refusal: ["Escape"],
   },
-  // Its shared server outlives the terminals, unless it is told.
-  end: (_, run) => run("codex", "app-server", "daemon", "stop"),
-  litter: ({ home }) =>
+  // Its shared server outlives the terminals, unless it is stopped.
+  end: (run) => run("codex", "app-server", "daemon", "stop"),
+  leftovers: ({ home }) =>
     ["app-server-control", "app-server-daemon"].flatMap((name) =>
       linksIn(join(home, ".codex", name)).flatMap((target) => [target, `${target}.lock`])
     ),

@@ -1,9 +1,7 @@
 /** opencode in a home of its own: with a provider on loopback, and asking before a command. */
 
 import { join } from "node:path";
-import { ChatModel } from "../model/chat.ts";
-import { writeJson, writeText } from "../writing.ts";
-import type { Specimen } from "../specimen.ts";
+import type { Fixture } from "../selftest/fixture.ts";
 
 /** The settings of a user whose only model is behind that address. */
 export function opencodeSettings(model_url: string) {
@@ -27,20 +25,18 @@ export const OPENCODE_ENVIRONMENT = { OPENCODE_DISABLE_MODELS_FETCH: "1" } as co
 
 const TOUCH = "Touch it";
 
-export const opencode: Specimen = {
-  agent: "opencode",
-  title: "opencode",
-  program: "opencode",
-  model(forbidden) {
+export const opencodeFixture: Fixture = {
+  model_api: "chat",
+  rules(forbidden) {
     const args = { command: `touch ${forbidden}`, description: "Touches" };
-    return new ChatModel([{ match: /^Touch it/, steps: [{ tool: "bash", args }] }]);
+    return [{ match: /^Touch it/, steps: [{ tool: "bash", args }] }];
   },
-  furnish({ home, version }, { url }) {
+  files({ home, version }, model_url) {
     const folder = join(home, ".config", "opencode");
-    writeJson(join(folder, "opencode.json"), opencodeSettings(url));
-    plantOpencodeKit(folder, version);
-    return OPENCODE_ENVIRONMENT;
+    const settings = { [join(folder, "opencode.json")]: opencodeSettings(model_url) };
+    return { ...settings, ...opencodePackage(folder, version) };
   },
+  env: () => OPENCODE_ENVIRONMENT,
   command: ["opencode"],
   resume: ["--continue"],
   isReady: (screen) => screen.includes("ctrl+p"),
@@ -56,17 +52,19 @@ export const opencode: Specimen = {
 };
 
 /**
- * opencode fetches this package for whoever has a plugin, at its first start. Ours needs nothing
- * of it, and nothing is to be fetched.
+ * The package that opencode installs for every user with a plugin, at its first start. Our plugin
+ * does not use it; an empty one keeps opencode from fetching it.
  */
-export function plantOpencodeKit(folder: string, version: string): void {
+export function opencodePackage(folder: string, version: string): Record<string, unknown> {
   const name = "@opencode-ai/plugin";
   const dependencies = { [name]: version };
-  writeJson(join(folder, "package.json"), { dependencies });
-  // What the lock names counts as installed.
+  // What the lock file names counts as installed.
   const packages = { "": { dependencies }, [`node_modules/${name}`]: { version } };
-  writeJson(join(folder, "package-lock.json"), { lockfileVersion: 3, requires: true, packages });
-  const kit = join(folder, "node_modules", name);
-  writeJson(join(kit, "package.json"), { name, version, type: "module", main: "index.js" });
-  writeText(join(kit, "index.js"), "export {};\n");
+  const installed = join(folder, "node_modules", name);
+  return {
+    [join(folder, "package.json")]: { dependencies },
+    [join(folder, "package-lock.json")]: { lockfileVersion: 3, requires: true, packages },
+    [join(installed, "package.json")]: { name, version, type: "module", main: "index.js" },
+    [join(installed, "index.js")]: "export {};\n",
+  };
 }

@@ -1,10 +1,7 @@
 /** Copilot CLI in a home of its own: with a provider on loopback, in a folder that it trusts. */
 
 import { join } from "node:path";
-import { ChatModel } from "../model/chat.ts";
-import type { Rule } from "../model/model.ts";
-import { writeJson } from "../writing.ts";
-import type { Specimen } from "../specimen.ts";
+import type { Fixture, Rule } from "../selftest/fixture.ts";
 
 export const COPILOT_MODEL = "scripted-1";
 
@@ -38,15 +35,13 @@ export function isCopilotAsking(screen: string): boolean {
   return screen.includes("Do you want to run this command?");
 }
 
-export const copilot: Specimen = {
-  agent: "copilot",
-  title: "Copilot CLI",
-  program: "copilot",
-  model: () => new ChatModel([COPILOT_TOUCHES]),
-  furnish({ home, folder }, { url }) {
-    writeJson(join(home, ".copilot", "config.json"), copilotConfig([folder]));
-    return copilotEnvironment(url);
-  },
+export const copilotFixture: Fixture = {
+  model_api: "chat",
+  rules: () => [COPILOT_TOUCHES],
+  files: ({ home, folder }) => ({
+    [join(home, ".copilot", "config.json")]: copilotConfig([folder]),
+  }),
+  env: copilotEnvironment,
   command: COPILOT,
   resume: ["--continue"],
   // What was said before stands behind a blank.

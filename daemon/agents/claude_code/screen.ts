@@ -1,0 +1,59 @@
+/** How Claude Code shows its composer, and how its dialogs look. */
+
+import {
+  CHOICE,
+  looksLikeDialog,
+  plain,
+  type Screen,
+  TEXT_BYTES_MAX,
+  visible,
+  withoutPlaceholder,
+} from "../screens.ts";
+
+/** A rule across the screen; Claude Code may write a label into it. */
+const RULE = /^\s*[─╭╰]?─{8}/;
+/** A no-break space follows the prompt sign; `!` in its place is Claude Code's shell mode. */
+const PROMPT = /^❯(\s|$)/;
+
+/**
+ * Claude Code: the composer stands between two rules and begins with `❯`; a dialog takes its
+ * place. Proved with 2.1.329, in all permission modes, idle and busy.
+ */
+export const claudeScreen: Screen = {
+  bytes_max: TEXT_BYTES_MAX,
+  newlines: "kept",
+  dialogOpen({ lines }) {
+    const rows = lines.map(plain);
+    const box = claudeBox(rows);
+    // The transcript may speak of dialogs; an open one is never above the composer.
+    if (looksLikeDialog(box ? rows.slice(box.bottom) : rows)) return true;
+    return box ? false : undefined;
+  },
+  composerEmpty({ lines }) {
+    if (!claudeBox(lines.map(plain))) return undefined;
+    return claudeText(lines).replace("❯", "").trim() === "";
+  },
+  holds({ lines }, text) {
+    return visible(claudeText(lines)) === visible(text);
+  },
+  collapsedPaste({ lines }) {
+    return /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visible(claudeText(lines)));
+  },
+};
+
+/** The rows of the lowest composer: from `top` up to, not including, `bottom`. */
+function claudeBox(rows: readonly string[]): { top: number; bottom: number } | undefined {
+  const rules = rows.flatMap((row, at) => RULE.test(row) ? [at] : []);
+  for (let last = rules.length - 1; last > 0; last--) {
+    const [above, below] = [rules[last - 1] ?? 0, rules[last] ?? 0];
+    const first = rows[above + 1] ?? "";
+    if (PROMPT.test(first) && !CHOICE.test(first)) return { top: above + 1, bottom: below };
+  }
+  return undefined;
+}
+
+/** All that stands in the composer, its prompt sign included. */
+function claudeText(lines: readonly string[]): string {
+  const box = claudeBox(lines.map(plain));
+  return box ? withoutPlaceholder(lines).slice(box.top, box.bottom).join("") : "";
+}

@@ -1,0 +1,30 @@
+/** How any program shows the line that a user types on. */
+
+import { looksLikeDialog, plain, type Screen, visible } from "../screens.ts";
+
+/** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
+const LINE_BYTES_MAX = 3_500;
+
+/**
+ * Any program that shows a line to type on, at the cursor. Known to be free of a draft:
+ * a blank line, or one that ends in a prompt sign (`$ # % > ❯ › »`) with nothing after it.
+ * All else is read as a draft: text after the first sign, text right of the cursor, a question
+ * (`[Y/n]`, `Password:`), a line without a sign. Not detected: what is typed without echo, a
+ * draft of blanks only, a draft on the rows above the cursor's line, a program that is busy.
+ */
+export const genericScreen: Screen = {
+  bytes_max: LINE_BYTES_MAX,
+  newlines: "marked",
+  dialogOpen({ lines }) {
+    return looksLikeDialog(lines.map(plain));
+  },
+  composerEmpty({ lines, cursor_y }) {
+    const line = plain(lines[cursor_y] ?? "");
+    const prompt = /^.*?([$#>❯›»]|(?<!\d)%)(?=\s|$)/.exec(line)?.[0] ?? "";
+    return line.slice(prompt.length).trim() === "";
+  },
+  holds({ above, lines, cursor_y }, text) {
+    const rows = [...above, ...lines.slice(0, cursor_y + 1)].map(plain);
+    return visible(rows.join("")).endsWith(visible(text));
+  },
+};

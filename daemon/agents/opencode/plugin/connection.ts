@@ -1,0 +1,108 @@
+/** The connection to the daemon: opened again for as long as opencode runs. */
+
+import { later, quiet, readText, type Timer } from "./quiet.ts";
+
+const RETRY_MS = [250, 500, 1000, 2000, 5000];
+/** The daemon closes for good: a newer connection of this process, or a peer that is retired. */
+const FINAL_CODES: ReadonlySet<number> = new Set([4004, 4009]);
+
+export type Frame = Readonly<Record<string, unknown>>;
+
+export interface Listener {
+  /** The daemon has accepted the connection. */
+  up(): void;
+  down(): void;
+  frame(frame: Frame): void;
+}
+
+export class Connection {
+  readonly #state: string;
+  readonly #greeting: () => Frame;
+  readonly #listener: Listener;
+  #live: WebSocket | undefined;
+  #opening: WebSocket | undefined;
+  #timer: Timer | undefined;
+  #failures = 0;
+  #ended = false;
+
+  /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
+  constructor(state: string, greeting: () => Frame, listener: Listener) {
+    this.#state = state;
+    this.#greeting = greeting;
+    this.#listener = listener;
+  }
+
+  /** Opens a connection. One that is live is closed once the new one is accepted. */
+  open(): void {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    this.#opening?.close();
+    this.#opening = undefined;
+    const socket = this.#connect();
+    if (!socket) return this.#retry();
+    this.#opening = socket;
+    socket.onopen = quiet(() => {
+      const auth_token = readText(`${this.#state}/hook.token`)?.trim();
+      const token = auth_token ? { auth_token } : {};
+      socket.send(JSON.stringify({ type: "connect", ...this.#greeting(), ...token }));
+    });
+    socket.onmessage = quiet(({ data }: MessageEvent) => this.#receive(socket, JSON.parse(data)));
+    socket.onerror = () => undefined; // A close event follows.
+    socket.onclose = quiet(({ code }: CloseEvent) => this.#closed(socket, code));
+  }
+
+  send(frame: Frame): void {
+    if (this.#live?.readyState !== WebSocket.OPEN) return;
+    this.#live.send(JSON.stringify(frame));
+  }
+
+  end(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#opening?.close();
+    this.#live?.close();
+  }
+
+  /** The address is read each time: a restarted daemon may have another port. */
+  #connect(): WebSocket | undefined {
+    try {
+      const { url } = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
+      const at = new URL("/ws", url);
+      at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
+      return new WebSocket(at.href);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #receive(socket: WebSocket, frame: Frame): void {
+    if (frame["type"] === "ping") {
+      return socket.send(JSON.stringify({ type: "pong", ping_id: frame["ping_id"] }));
+    }
+    if (frame["type"] === "connected" && socket === this.#opening) {
+      const older = this.#live;
+      this.#live = socket;
+      this.#opening = undefined;
+      this.#failures = 0;
+      older?.close();
+      return this.#listener.up();
+    }
+    if (socket === this.#live) this.#listener.frame(frame);
+  }
+
+  #closed(socket: WebSocket, code: number): void {
+    if (socket === this.#live) {
+      this.#live = undefined;
+      this.#listener.down();
+    } else if (socket === this.#opening) this.#opening = undefined;
+    else return; // A newer connection has replaced it.
+    if (!FINAL_CODES.has(code) && !this.#opening) this.#retry();
+  }
+
+  #retry(): void {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    const ms = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)] ?? 0;
+    this.#timer = later(ms, () => this.open());
+  }
+}

@@ -1,0 +1,103 @@
+/** What the plugin uses of opencode: its client, its events and its messages, as of 1.18. */
+
+export interface Context {
+  /** The folder that opencode works in. */
+  readonly directory: string;
+  readonly client: Client;
+}
+
+export interface Client {
+  readonly session: {
+    create(options: Record<never, never>): Promise<Answer<{ readonly id: string }>>;
+    get(options: OfSession): Promise<Answer<{ readonly parentID?: string }>>;
+    list(): Promise<Answer<readonly Listed[]>>;
+    messages(
+      options: OfSession & { readonly query: { readonly limit: number } },
+    ): Promise<Answer<readonly { readonly info: Info; readonly parts: readonly Part[] }[]>>;
+    promptAsync(
+      options: OfSession & { readonly body: { readonly parts: readonly TextPart[] } },
+    ): Promise<Answer<unknown>>;
+  };
+  /** The transport below the client, for routes that it has no method for. */
+  readonly _client?: {
+    post(options: {
+      readonly url: string;
+      readonly body: unknown;
+      readonly headers: Readonly<Record<string, string>>;
+    }): Promise<unknown>;
+  };
+}
+
+interface OfSession {
+  readonly path: { readonly id: string };
+}
+
+interface Answer<Data> {
+  readonly data?: Data;
+  readonly error?: unknown;
+  readonly response?: { readonly status: number };
+}
+
+interface Listed {
+  readonly id: string;
+  readonly parentID?: string;
+  readonly time: { readonly updated: number };
+}
+
+interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+export interface Model {
+  readonly providerID?: string;
+  readonly modelID?: string;
+}
+
+/** A session, in events about sessions; else a message. */
+export interface Info extends Model {
+  readonly id?: string;
+  readonly role?: string;
+  readonly sessionID?: string;
+  readonly parentID?: string;
+}
+
+export interface Part {
+  readonly id?: string;
+  readonly type?: string;
+  readonly text?: string;
+  /** Added by opencode, not written by anybody. */
+  readonly synthetic?: boolean;
+  readonly messageID?: string;
+  readonly sessionID?: string;
+}
+
+/** The properties of all events; each event has some of them. */
+export interface Properties {
+  readonly id?: string;
+  readonly sessionID?: string;
+  readonly info?: Info;
+  readonly part?: Part;
+  readonly status?: { readonly type: string };
+  /** The dialog that was answered, and how. */
+  readonly requestID?: string;
+  readonly reply?: string;
+}
+
+export interface Event {
+  readonly type: string;
+  readonly properties?: Properties;
+}
+
+/** A message as it enters a session's transcript. */
+export interface Said {
+  readonly message: { readonly id: string; readonly role?: string; readonly model?: Model };
+  readonly parts: readonly Part[];
+}
+
+/** What opencode calls. */
+export interface Hooks {
+  event(input: { readonly event: Event }): Promise<void>;
+  "chat.message"(input: { readonly sessionID: string }, output: Said): Promise<void>;
+  dispose(): Promise<void>;
+}

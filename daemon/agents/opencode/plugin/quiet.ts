@@ -1,0 +1,42 @@
+/** Runs the plugin's work so that no error of it reaches opencode, nor keeps opencode waiting. */
+
+// deno-lint-ignore-file house/time-and-chance-by-the-door -- It runs in opencode, not in mesh.
+
+import { readFileSync } from "node:fs";
+
+/** A function whose errors are dropped, and whose result is not waited for. */
+export function quiet<Args extends unknown[]>(
+  work: (...args: Args) => unknown,
+): (...args: Args) => Promise<void> {
+  return (...args) => {
+    try {
+      Promise.resolve(work(...args)).catch(() => undefined);
+    } catch {
+      // opencode must not notice.
+    }
+    return Promise.resolve();
+  };
+}
+
+export type Timer = ReturnType<typeof setTimeout>;
+
+/** A timer that does not keep opencode running. */
+export function later(ms: number, work: () => unknown): Timer {
+  const timer = setTimeout(quiet(work), ms);
+  unref(timer);
+  return timer;
+}
+
+/** Runtimes differ in what a timer is: in some it is a number, which cannot be let go. */
+function unref(timer: unknown): void {
+  if (typeof timer !== "object" || timer === null || !("unref" in timer)) return;
+  if (typeof timer.unref === "function") timer.unref();
+}
+
+export function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+/** The turn of the session in front: busy or idle, its dialogs, its answer, what is unread. */
+
+import type { Frame } from "./connection.ts";
+import type { Info, Model, Part, Properties } from "./opencode.ts";
+
+/** An assistant's message, by the parts of its text. */
+interface Answer {
+  readonly id: string;
+  readonly texts: Map<string, string>;
+}
+
+export class Turn {
+  busy = false;
+  /** False before the first prompt of a session that this process created. */
+  began = false;
+  model: string | undefined;
+  /** Open dialogs: id to session. */
+  readonly #dialogs = new Map<string, string | undefined>();
+  /** After a declined dialog opencode ends the turn, and leaves unread what came in meanwhile. */
+  #declined = false;
+  #answer: Answer = { id: "", texts: new Map() };
+  /** Our messages that no answer has followed yet: message id to the delivery's proof. */
+  readonly #unread = new Map<string, string>();
+
+  /** Another session is in front. */
+  begin({ began }: { began: boolean }): void {
+    this.busy = false;
+    this.began = began;
+    this.#unread.clear();
+  }
+
+  get atDialog(): boolean {
+    return this.#dialogs.size > 0;
+  }
+
+  /** False at a dialog: what comes in while one is open is never read if it is declined. */
+  get takesPrompts(): boolean {
+    return !this.atDialog && !this.#declined;
+  }
+
+  dialog(type: string, { id = "", requestID = "", sessionID, reply }: Properties): void {
+    if (type.endsWith(".asked")) this.#dialogs.set(id, sessionID);
+    else if (this.#dialogs.delete(requestID)) {
+      this.#declined = reply === "reject" || type.endsWith(".rejected");
+    }
+  }
+
+  /** The assistant answers a message, and with it all that came before: ids rise. */
+  answers({ id = "", parentID = "", ...model }: Info): void {
+    if (id !== this.#answer.id) this.#answer = { id, texts: new Map() };
+    for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
+    this.uses(model);
+  }
+
+  part({ id = "", messageID, type, text = "" }: Part): void {
+    if (type === "text" && messageID === this.#answer.id) this.#answer.texts.set(id, text);
+  }
+
+  uses(model: Model | undefined): void {
+    if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
+  }
+
+  /** The turn of this session has ended; returns the text of its last answer. */
+  end(session: string | undefined): { readonly id: string; readonly text: string } {
+    this.busy = false;
+    this.#declined = false;
+    for (const [id, of] of this.#dialogs) if (of === session) this.#dialogs.delete(id);
+    const { id, texts } = this.#answer;
+    this.#answer = { id: "", texts: new Map() };
+    return { id, text: [...texts.values()].join("\n") };
+  }
+
+  sent(message_id: string, proof: string): void {
+    this.#unread.set(message_id, proof);
+  }
+
+  get hasUnread(): boolean {
+    return this.#unread.size > 0;
+  }
+
+  /** The proofs of what is unread; they are named once. */
+  takeUnread(): readonly string[] {
+    const proofs = [...this.#unread.values()];
+    this.#unread.clear();
+    return proofs;
+  }
+
+  /** As the daemon is told. */
+  get status(): Frame {
+    const rest = this.began ? "idle" : "pending_first_turn";
+    const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
+    const status = this.busy || this.atDialog ? "busy" : "online";
+    const model = this.model ? { model: this.model } : {};
+    return { type: "status", status, turn_state, ...model };
+  }
+}

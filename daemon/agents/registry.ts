@@ -1,0 +1,28 @@
+/** The kinds of agents that mesh knows: a new one is its folder and a line here. */
+
+import type { AgentDefinition } from "./definition.ts";
+import { claudeCode } from "./claude_code/agent.ts";
+import { codex } from "./codex/agent.ts";
+import { copilot } from "./copilot/agent.ts";
+import { gemini } from "./gemini/agent.ts";
+import { generic } from "./generic/agent.ts";
+import { opencode } from "./opencode/agent.ts";
+
+export const AGENTS: readonly AgentDefinition[] = [
+  claudeCode,
+  codex,
+  copilot,
+  gemini,
+  opencode,
+  generic,
+];
+
+/** Undefined for an id that names no agent, such as the backend of a script. */
+export function definitionOf(id: string | null | undefined): AgentDefinition | undefined {
+  return AGENTS.find((agent) => agent.id === id);
+}
+
+/** The agent that has one of these names: of a process, or of the script that it runs. */
+export function agentNamed(names: readonly string[]): AgentDefinition | undefined {
+  return AGENTS.find(({ programs }) => programs.some((program) => names.includes(program)));
+}
