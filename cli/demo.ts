@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { Refused } from "kit/client.ts";
 import type { Clock } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../daemon/asks/contract.ts";
 import { getTrace } from "../daemon/delivery/contract.ts";
 import { getInboxItem, replyInboxItem } from "../daemon/inbox/contract.ts";
@@ -154,7 +155,7 @@ function reasonOf(fault: unknown): string {
 function deadline(clock: Clock, over: AbortSignal): AbortSignal {
   const late = new AbortController();
   const reason = new Failed(`It took longer than ${PLAY_MS_MAX / 1000} s`);
-  clock.sleep(PLAY_MS_MAX, over).then(() => late.abort(reason), () => late.abort());
+  void pause(clock, PLAY_MS_MAX, over).then(() => late.abort(reason));
   return late.signal;
 }
 

@@ -1,6 +1,7 @@
 /** The commands of jobs: work that outlives the one who asks for it. */
 
 import type { Wire } from "kit/client.ts";
+import { pause } from "kit/core/timeout.ts";
 import { Backend, listPeers } from "../daemon/peers/contract.ts";
 import {
   cancelJob,
@@ -274,7 +275,7 @@ async function followJob(session: Session, words: Words, first: WireJob): Promis
       if (!json && now !== seen) showStep(terminal, job);
       seen = now;
       if (TERMINAL.includes(job.state) || signal.aborted) return job;
-      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      await pause(clock, LOOK_EVERY_MS, signal);
       const found = await session.call(getJob, { params: { id: job.job_id } });
       if ("job_id" in found) job = found;
     }

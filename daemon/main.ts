@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Exposed } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { keyedNumbers } from "./numbers.ts";
@@ -108,7 +109,7 @@ async function serveUntilTold(
   log.info("The daemon goes down", { signal });
   Deno.removeSync(notice);
   await daemon.goDown();
-  await Promise.race([server.shutdown(), clock.sleep(DRAIN_MS_MAX)]);
+  await timeout(clock, DRAIN_MS_MAX, server.shutdown());
   await beating;
   return 0;
 }

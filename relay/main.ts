@@ -1,6 +1,7 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { socketOf } from "kit/frames.ts";
 import { jsonLog, type Log } from "kit/log.ts";
 import { type Ears, lineOn } from "kit/tunnel/line.ts";
@@ -29,7 +30,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
     relay.goDown();
-    await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);
+    await timeout(systemClock, DRAIN_MS_MAX, server.shutdown());
     await beating;
     return 0;
   } catch (fault) {

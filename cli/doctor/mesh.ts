@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { Refused, type Wire } from "kit/client.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { listDeliveries } from "../../daemon/delivery/contract.ts";
 import type { Health } from "../../daemon/events/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
@@ -48,7 +49,14 @@ export async function hear(env: Env, clock: Clock, find: () => Daemon): Promise<
     return { beacon: unlessUnreadable(beacon), ...read, daemon: undefined, ...nothing };
   }
   const daemon = find();
-  return { beacon, ...read, daemon, ...nothing, ...await inTime(ask(daemon), clock) };
+  // A daemon that is stopped or stuck does not answer: then all parts of the answer are undefined.
+  return {
+    beacon,
+    ...read,
+    daemon,
+    ...nothing,
+    ...await timeout(clock, ANSWER_MS_MAX, ask(daemon)),
+  };
 }
 
 type Look = Beacon | "unreadable" | undefined;
@@ -75,17 +83,6 @@ function settingsOf(env: Env): Pick<Mesh, "settings" | "mistakes"> {
     if (!(fault instanceof Misconfigured)) throw fault;
     const [head = "", ...lines] = fault.message.split("\n").map((line) => line.trim());
     return { settings: undefined, mistakes: lines.length > 0 ? lines : [head] };
-  }
-}
-
-/** What a daemon that is stopped or stuck leaves unanswered is as if there were none. */
-async function inTime(asked: Promise<Partial<Mesh>>, clock: Clock): Promise<Partial<Mesh>> {
-  const done = new AbortController();
-  const late = clock.sleep(ANSWER_MS_MAX, done.signal).then(() => ({}), () => ({}));
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    done.abort();
   }
 }
 

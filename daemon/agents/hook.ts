@@ -1,6 +1,7 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
-import { inTime, systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { isAlive } from "../processes.ts";
 
@@ -99,8 +100,10 @@ export async function announce(env: Env): Promise<void> {
   }
 }
 
-function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return inTime(ms, work, "The daemon has not answered in time");
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const done = await timeout(systemClock, ms, work.then((result) => ({ result })));
+  if (!done) throw new Error("The daemon has not answered in time");
+  return done.result;
 }
 
 interface Reader {

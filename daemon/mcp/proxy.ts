@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 
@@ -83,9 +84,8 @@ class StdioProxy {
 
   /** Lets what is under way come to its end, for a moment. */
   async part(): Promise<void> {
-    const over = new AbortController();
-    const all = Promise.allSettled(this.#underWay).then(() => over.abort());
-    await systemClock.sleep(PARTING_MS, over.signal).catch(() => undefined);
+    const all = Promise.allSettled(this.#underWay);
+    await timeout(systemClock, PARTING_MS, all);
     this.#inFlight.forEach((leave) => leave.abort());
     await all;
   }
