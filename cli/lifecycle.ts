@@ -6,7 +6,7 @@ import { mustBeOurs } from "kit/host/private_files.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
-import { argumentsOf, isAlive } from "../daemon/processes.ts";
+import { argumentsOf, startOf, terminate } from "../daemon/processes.ts";
 import {
   type Beacon,
   type Daemon,
@@ -106,20 +106,14 @@ export async function stopDaemon(
   if (!await isOurs(beacon, daemon)) {
     throw new Failed(`Process ${pid} of daemon.json is not a mesh daemon; nothing was stopped`);
   }
-  Deno.kill(pid, "SIGTERM");
-  await untilGone(pid, clock, STOP_MS_MAX);
-  return beacon;
-}
-
-/** Waits until a process has ended. */
-export async function untilGone(pid: number, clock: Clock, ms_max: number): Promise<void> {
-  const until = clock.now() + ms_max;
-  while (isAlive(pid)) {
-    if (clock.now() > until) {
-      throw new Failed(`Process ${pid} has not ended after ${ms_max / 1000} s`);
-    }
-    await clock.sleep(LOOK_EVERY_MS);
+  const started = startOf(pid);
+  if (started === undefined) return beacon;
+  const ended = await terminate({ pid, started }, { term_ms: STOP_MS_MAX, clock });
+  if (ended === "forbidden") throw new Failed(`Process ${pid} belongs to another user`);
+  if (ended === "alive") {
+    throw new Failed(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
   }
+  return beacon;
 }
 
 /** A pid may have been given to another process: it answers as this pid, or its words say so. */

@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import type { Log } from "kit/log.ts";
 import { isThere, pathIn } from "./executables.ts";
-import { isAlive, isDescendant } from "./processes.ts";
+import { isDescendant } from "./processes.ts";
 import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
 import { clientEnvironment } from "./tmux_connection.ts";
 import { checkSocket, whyUnsafeFolder } from "./trusted_socket.ts";
@@ -64,8 +64,6 @@ export interface Terminals {
   isWithin(pid: number, pane_pid: number): boolean;
   /** Whether something runs in a pane that is neither this process, above it nor below it. */
   isShared(pid: number, pane_pid: number): Promise<boolean>;
-  /** Signals this very process; false when it is gone. */
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
 export interface PanesOptions {
@@ -239,17 +237,6 @@ export class Panes implements Terminals {
       return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
         !isDescendant(pid, other) && !isDescendant(other, pid);
     });
-  }
-
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!isAlive(pid, started)) return false;
-    try {
-      Deno.kill(pid, signal);
-      return true;
-    } catch (fault) {
-      if (isAlive(pid, started)) throw fault;
-      return false; // It ended between the look and the signal.
-    }
   }
 
   #show(socket: string, pane_id: string): Promise<Result> {

@@ -4,6 +4,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { withoutSecrets } from "./panes.ts";
+import { startOf, terminate } from "./processes.ts";
 
 /** What is kept of a program's output while it runs; all before is dropped. */
 const OUTPUT_BYTES_MAX = 16_384;
@@ -77,7 +78,7 @@ async function watch(
   const readers = [child.stdout, child.stderr].map((stream) => stream.getReader());
   const read = Promise.all(readers.map((reader) => drain(reader, tail)));
   const status = await timeout(clock, timeout_ms, child.status, signal);
-  if (!status) await end(child, clock);
+  if (!status) await end(child.pid, clock);
   // What the program has written is there; a child of its own may hold the pipe for ever.
   await timeout(clock, GRACE_MS, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
@@ -85,16 +86,10 @@ async function watch(
   return { exit: status.signal === null ? status.code : null, output: tail.text() };
 }
 
-async function end(child: Deno.ChildProcess, clock: Clock): Promise<void> {
-  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    try {
-      child.kill(signal);
-    } catch (fault) {
-      if (fault instanceof TypeError) return; // It has ended by itself.
-      throw fault;
-    }
-    if (await timeout(clock, GRACE_MS, child.status)) return;
-  }
+async function end(pid: number, clock: Clock): Promise<void> {
+  const started = startOf(pid);
+  if (started === undefined) return;
+  await terminate({ pid, started }, { term_ms: GRACE_MS, kill_ms: GRACE_MS, clock });
 }
 
 async function drain(reader: ReadableStreamDefaultReader<Uint8Array>, tail: Tail): Promise<void> {

@@ -48,7 +48,7 @@ export function openSpawns(house: Daemon): Spawns {
     },
     reaches: (backend) => house.agents.knows(backend),
     ending: house.ending,
-    isAlive: (pid, started) => house.outside.processes.isAlive(pid, started),
+    processes: house.outside.processes,
     registersItself: (backend) => house.outside.hooks[backend] !== undefined,
     meet: (spawned) => meet(house, spawned),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
@@ -112,11 +112,9 @@ export function openRestarts(house: Daemon): Restarts {
   const adapters = new Map(house.outside.adapters().map((one) => [String(one.backend), one]));
   const hooked = new Set(Object.keys(house.outside.hooks));
   return new Restarts(house.ground, {
-    ...{ terminals, machine, settings: settingsOf(house), ending: house.ending },
+    ...{ terminals, processes, machine, settings: settingsOf(house), ending: house.ending },
     adapter: (backend) => adapters.get(backend),
     profileOf: (peer_id) => house.spawns.profileOf(peer_id),
-    isAlive: (pid, started) => processes.isAlive(pid, started),
-    startOf: (pid) => processes.startOf(pid),
     mustBeEnabled: () => house.spawns.mustBeEnabled(),
     find: (argument, circle) => house.directory.find(argument, { circle }),
     sender: (argument) => {

@@ -1,6 +1,7 @@
 /** What the spawn desk needs of the house, and what it holds between starting and writing down. */
 
 import type { PaneSeen, Terminals } from "../panes.ts";
+import type { ProcessControl } from "../processes.ts";
 import type { Backend, Role } from "../peers/contract.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnAsked } from "./contract.ts";
@@ -37,7 +38,7 @@ export interface SpawnNeeds {
   reaches(backend: Backend): boolean;
   /** Aborts as the daemon goes down. */
   readonly ending: AbortSignal;
-  isAlive(pid: number, started: string): boolean;
+  readonly processes: ProcessControl;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
   /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */

@@ -4,6 +4,7 @@ import type { Ground } from "kit/ground.ts";
 import { isProblem, Problem } from "kit/problem.ts";
 import type { Opened, Terminals } from "../panes.ts";
 import type { Registration } from "../peers/contract.ts";
+import { endsWithin, terminate } from "../processes.ts";
 import { commandOf, withoutValues } from "./commands.ts";
 import type { SpawnAsked, Spawned } from "./contract.ts";
 import { spawnMachine } from "./machine.ts";
@@ -220,21 +221,21 @@ export class Spawns {
     spawn_id: string,
     agent: { pid: number; started: string } | undefined,
   ): Promise<void> {
-    const { db, clock } = this.#ground;
-    const { terminals } = this.#needs;
+    const { db, clock, log } = this.#ground;
+    const { terminals, processes, ending: signal } = this.#needs;
     const spawn = rows.get(db, spawn_id);
     if (!spawn || spawn.pane_pid === null) return;
     const { tmux_socket, pane_id, pane_pid, settled_at } = spawn;
     await terminals.closeSame(tmux_socket, { pane_id, pane_pid });
     if (settled_at === null) this.#giveUp(spawn);
     if (!agent) return;
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      const until = clock.now() + END_MS_MAX;
-      while (this.#needs.isAlive(agent.pid, agent.started)) {
-        if (clock.now() >= until) break;
-        await clock.sleep(LOOK_EVERY_MS, this.#needs.ending);
-      }
-      if (!terminals.signal(agent.pid, agent.started, signal)) return;
+    const waiting = { clock, signal, processes };
+    if (await endsWithin(END_MS_MAX, agent, waiting)) return; // Its terminal hung up.
+    const limits = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX };
+    const ended = await terminate(agent, { ...limits, ...waiting });
+    signal.throwIfAborted();
+    if (ended === "forbidden" || ended === "alive") {
+      log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
     }
   }
 

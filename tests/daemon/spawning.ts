@@ -13,8 +13,6 @@ export class FakeTerminals implements Terminals {
   readonly panes = new Map<string, PaneSeen>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
   readonly kept = new Set<string>();
-  /** Signals that processes do not obey. */
-  deaf: readonly string[] = [];
   /** Why nothing opens. */
   broken: string | undefined;
   there = true;
@@ -27,6 +25,12 @@ export class FakeTerminals implements Terminals {
 
   constructor(processes: FakeProcesses) {
     this.#processes = processes;
+    processes.obey = (pid) => this.end(pid);
+  }
+
+  /** Signals that processes do not obey. */
+  set deaf(signals: readonly string[]) {
+    this.#processes.ignored = signals;
   }
 
   present(): Promise<boolean> {
@@ -66,7 +70,7 @@ export class FakeTerminals implements Terminals {
   ): Promise<boolean> {
     if (this.panes.get(pane_id)?.pane_pid !== pane_pid) return Promise.resolve(false);
     this.panes.delete(pane_id);
-    if (!this.deaf.includes("SIGHUP")) this.#processes.end(pane_pid);
+    if (!this.#processes.ignored.includes("SIGHUP")) this.#processes.end(pane_pid);
     return Promise.resolve(true);
   }
 
@@ -94,12 +98,6 @@ export class FakeTerminals implements Terminals {
 
   isShared(): Promise<boolean> {
     return Promise.resolve(this.shared);
-  }
-
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!this.#processes.isAlive(pid, started)) return false;
-    if (!this.deaf.includes(signal)) this.end(pid);
-    return true;
   }
 
   /** A program ends; its pane goes with it, unless it is kept. */

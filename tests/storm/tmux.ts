@@ -24,6 +24,7 @@ export class StormTmux implements PaneSights {
 
   constructor(processes: FakeProcesses, chance: Chance) {
     this.#processes = processes;
+    processes.obey = (pid) => this.end(pid);
     this.#chance = chance;
   }
 
@@ -96,14 +97,6 @@ export class StormTmux implements PaneSights {
 
   holds({ pane_id }: PaneFacts, pid: number): boolean {
     return this.panes.get(pane_id)?.pane_pid === pid;
-  }
-
-  /** Tells a process to end, as the one of this start; who is not deaf to it does. */
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!this.#processes.isAlive(pid, started)) return false;
-    this.#processes.signal(pid, signal);
-    if (!this.#processes.isAlive(pid, started)) this.end(pid);
-    return true;
   }
 
   keep(pane_id: string, kept: boolean): void {
@@ -201,10 +194,6 @@ export class StormTerminals implements Terminals {
 
   isShared(): Promise<boolean> {
     return Promise.resolve(false);
-  }
-
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    return !this.#over && this.#tmux.signal(pid, started, signal);
   }
 
   #opened(work: () => PaneSeen | undefined): Promise<Opened> {

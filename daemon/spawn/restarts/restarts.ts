@@ -157,7 +157,7 @@ export class Restarts {
     for (const open of rows.open(this.#ground.db)) {
       const { restart_id, peer_id, state, old_pid, old_started, new_pid, new_started } = open;
       const runs = new_pid !== null && new_started !== null &&
-        this.#needs.isAlive(new_pid, new_started);
+        this.#needs.processes.isAlive(new_pid, new_started);
       const stage = RestartStage.parse(state);
       const wanted = (this.#needs.subject(peer_id)?.status ?? "retired") !== "retired";
       if (wanted && runs && (stage === "register" || stage === "seed")) {
@@ -168,7 +168,9 @@ export class Restarts {
         this.fail(restart_id, new Failure("daemon_restart", detail));
         if (wanted && old_pid !== null && old_started !== null) {
           // What was to be stopped runs on.
-          if (this.#needs.isAlive(old_pid, old_started)) this.#needs.peers.sighted(peer_id);
+          if (this.#needs.processes.isAlive(old_pid, old_started)) {
+            this.#needs.peers.sighted(peer_id);
+          }
         }
       }
     }
