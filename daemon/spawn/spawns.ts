@@ -5,6 +5,7 @@ import { isProblem, Problem } from "kit/problem.ts";
 import type { Opened, Terminals } from "../panes.ts";
 import type { Registration } from "../peers/contract.ts";
 import { endsWithin, terminate } from "../processes.ts";
+import type { Pane } from "../tmux_pane.ts";
 import { commandOf, withoutValues } from "./commands.ts";
 import type { SpawnAsked, Spawned } from "./contract.ts";
 import { spawnMachine } from "./machine.ts";
@@ -107,8 +108,7 @@ export class Spawns {
     if (settings.circle_boundary === "window") {
       if (!source) throw new Problem("source_pane_required", {});
       const opened = await terminals.splitWindow(source.socket, source.pane.pane_id, launch);
-      const window = `window-${source.pane.window}`;
-      return { socket: source.socket, opened, circle: circle ?? window };
+      return { socket: source.socket, opened, circle: circle ?? windowCircle(source.pane) };
     }
     const socket = tmux_socket ?? source?.socket ?? terminals.socket;
     const named = circle ?? "default";
@@ -137,8 +137,8 @@ export class Spawns {
   async circleOf(socket: string, pane_id: string): Promise<string | undefined> {
     const { terminals, settings } = this.#needs;
     if (settings.circle_boundary !== "window") return undefined;
-    const seen = await terminals.look(socket, pane_id);
-    return seen && `window-${seen.window}`;
+    const pane = await terminals.look(socket, pane_id);
+    return pane && windowCircle(pane);
   }
 
   #circleOf(sender: { circle: string | null }, source: Source | undefined): string | undefined {
@@ -396,4 +396,9 @@ export class Spawns {
     const where = { spawn_id, backend, circle, pane_id, peer_id };
     this.#ground.events.append("spawn", { ...where, registration_state, seed_state });
   }
+}
+
+/** The circle of a tmux window: `@7` is `window-7`. */
+function windowCircle({ window }: Pane): string {
+  return `window-${window.slice(1)}`;
 }

@@ -191,7 +191,7 @@ function processOf({ agent_pid, agent_started }: StoredPeer): string {
 
 function sightOf(pane: PaneSight | null): string {
   if (pane?.state !== "found") return pane?.state ?? "not looked at";
-  const { pid, command, dead } = pane.pane;
+  const { pane_pid: pid, command, dead } = pane.pane;
   return dead ? "dead" : `${command}, pid ${pid}`;
 }
 

@@ -80,7 +80,7 @@ export class Ending {
     const { sights, machine, processes } = this.#needs;
     const { db } = this.#ground;
     const panes = await sights.all(rows.tmuxSockets(db, machine));
-    if (panes.some(({ pid }) => processes.parentOf(pid) === agent_pid)) {
+    if (panes.some(({ pane_pid }) => processes.parentOf(pane_pid) === agent_pid)) {
       throw refused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};

@@ -2,8 +2,9 @@
 
 import { Problem } from "kit/problem.ts";
 import type { Adapter, Addressee } from "../../agents/contract.ts";
-import type { PaneSeen, Terminals } from "../../panes.ts";
+import type { Terminals } from "../../panes.ts";
 import type { ProcessControl } from "../../processes.ts";
+import type { Pane } from "../../tmux_pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import { allowedFolder } from "../paths.ts";
 import type { Restart } from "./contract.ts";
@@ -32,7 +33,7 @@ export interface Plan {
   readonly ok: true;
   readonly subject: Subject;
   readonly socket: string;
-  readonly pane: PaneSeen;
+  readonly pane: Pane;
   readonly cwd: string;
   readonly command: Command;
   readonly would_run: readonly string[];
@@ -139,7 +140,7 @@ async function folderFor(
 async function placeOf(
   { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
   { terminals, processes }: PreflightNeeds,
-): Promise<{ socket: string; pane: PaneSeen; process: Plan["process"] }> {
+): Promise<{ socket: string; pane: Pane; process: Plan["process"] }> {
   if (status === "retired") throw new No("retired", "It is retired");
   if (tmux_socket === null || pane_id === null) throw new No("no_pane", "It is in no tmux pane");
   const pane = await terminals.look(tmux_socket, pane_id);
