@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/log.ts";
 import { tryJson } from "kit/text.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
@@ -45,7 +46,7 @@ export async function askEndpoint(
       signal: limit,
     });
     const { ok, status } = response;
-    return { ok, status, said: await readUpTo(response, ANSWER_BYTES_MAX) };
+    return { ok, status, said: await readUpTo(response.body, ANSWER_BYTES_MAX) };
   };
   try {
     const answered = await timeout(clock, ENDPOINT_MS_MAX, asked, signal);
@@ -54,24 +55,11 @@ export async function askEndpoint(
     const { ok, status, said } = answered;
     if (!ok) return fail("error", `It answered ${status}`);
     if (said === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
-    const answer = EndpointAnswer.safeParse(tryJson(said));
+    const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(said)));
     if (!answer.success) return fail("error", answer.error.issues[0]?.message);
     const { peer, confidence, reason } = answer.data;
     return peer === null ? fail("refused", reason) : { peer, confidence };
   } catch (error) {
     return fail("error", error instanceof Error ? error.message : error);
   }
-}
-
-/** The body as text; undefined when it is longer, of which no more is read. */
-async function readUpTo({ body }: Response, bytes_max: number): Promise<string | undefined> {
-  if (!body) return "";
-  const decoder = new TextDecoder();
-  let text = "", bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytes_max) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
