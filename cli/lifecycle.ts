@@ -7,13 +7,8 @@ import { tryJson } from "kit/text.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
 import { argumentsOf, startOf, terminate } from "../daemon/processes.ts";
-import {
-  type Beacon,
-  type Daemon,
-  readBeacon,
-  readSettings,
-  Unreachable,
-} from "./daemon_client.ts";
+import { type Daemon, readSettings, Unreachable } from "./daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../daemon/runtime_file.ts";
 import { Failed } from "./command.ts";
 
 const START_MS_MAX = 15_000;
@@ -77,7 +72,7 @@ export async function startDaemon(
   child.status.then((status) => ended = status);
   const until = clock.now() + START_MS_MAX;
   while (clock.now() < until) {
-    const health = readBeacon(env) && await tryHealth(find());
+    const health = runningDaemon(env) && await tryHealth(find());
     if (health) return { url: find().url, pid: health.pid, log_file, started: true };
     if (ended) {
       throw new Failed(`The daemon ended with code ${ended.code}\n${tail(log_file, logged)}`);
@@ -92,8 +87,8 @@ export async function stopDaemon(
   env: Env,
   clock: Clock,
   daemon: Daemon,
-): Promise<Beacon | undefined> {
-  const beacon = readBeacon(env);
+): Promise<RuntimeInfo | undefined> {
+  const beacon = runningDaemon(env);
   if (!beacon) {
     const other = await tryHealth(daemon);
     if (!other) return undefined;
@@ -117,7 +112,7 @@ export async function stopDaemon(
 }
 
 /** A pid may have been given to another process: it answers as this pid, or its words say so. */
-async function isOurs({ pid }: Beacon, daemon: Daemon): Promise<boolean> {
+async function isOurs({ pid }: RuntimeInfo, daemon: Daemon): Promise<boolean> {
   const health = await tryHealth(daemon);
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }

@@ -18,6 +18,7 @@ import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
 import { parentOf, sendSignal, startOf } from "./processes.ts";
 import { programsOf } from "./programs.ts";
+import { runtimePath, writeRuntimeFile } from "./runtime_file.ts";
 import { callerFacts } from "./callers/machine.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -93,12 +94,11 @@ async function serveUntilTold(
   daemon.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
-  const notice = join(state, "daemon.json");
   const started_at = new Date(clock.now()).toISOString();
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
     : {};
-  writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at, ...approvals }));
+  writeRuntimeFile(env, { pid: Deno.pid, url, started_at, ...approvals });
   log.info("The daemon listens", { url, state, pid: Deno.pid });
   const memory = new Memory(ownHeap());
   const beating = daemon.run(() => {
@@ -107,7 +107,7 @@ async function serveUntilTold(
   });
   const signal = await told;
   log.info("The daemon goes down", { signal });
-  Deno.removeSync(notice);
+  Deno.removeSync(runtimePath(env));
   await daemon.goDown();
   await timeout(clock, DRAIN_MS_MAX, server.shutdown());
   await beating;

@@ -7,7 +7,8 @@ import type { Clock } from "kit/clock.ts";
 import type { Env } from "../../daemon/places.ts";
 import { endsWithin, isAlive } from "../../daemon/processes.ts";
 import { Failed } from "../command.ts";
-import { type Daemon, findDaemon, readBeacon } from "../daemon_client.ts";
+import { type Daemon, findDaemon } from "../daemon_client.ts";
+import { runningDaemon } from "../../daemon/runtime_file.ts";
 import { ourselves, tryHealth } from "../lifecycle.ts";
 import { envIn, hasTmux } from "../throwaway.ts";
 import { DEMO_HUMAN, type DemoName } from "./peer.ts";
@@ -56,7 +57,7 @@ export class Stage {
     child.status.then(() => ended = true);
     const until = this.#clock.now() + START_MS_MAX;
     while (!ended && this.#clock.now() < until) {
-      const daemon = readBeacon(this.#env) && findDaemon(this.#env, false);
+      const daemon = runningDaemon(this.#env) && findDaemon(this.#env, false);
       if (daemon && await tryHealth(daemon)) return daemon;
       await this.#clock.sleep(LOOK_EVERY_MS, signal);
     }

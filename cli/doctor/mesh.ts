@@ -7,14 +7,8 @@ import { listDeliveries } from "../../daemon/delivery/contract.ts";
 import type { Health } from "../../daemon/events/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import type { Env } from "../../daemon/places.ts";
-import {
-  type Beacon,
-  type Daemon,
-  Misconfigured,
-  readBeacon,
-  readSettings,
-  Unreachable,
-} from "../daemon_client.ts";
+import { type Daemon, Misconfigured, readSettings, Unreachable } from "../daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/runtime_file.ts";
 import { healthOf } from "../lifecycle.ts";
 
 /** What waits is told by recipient from the newest so many. */
@@ -28,7 +22,7 @@ export type Peers = Wire<typeof listPeers>["peers"];
 
 /** Each part is undefined where it could not be had. */
 export interface Mesh {
-  readonly beacon: Beacon | undefined;
+  readonly beacon: RuntimeInfo | undefined;
   readonly settings: ReturnType<typeof readSettings> | undefined;
   /** Each mistake of the configuration, in a line. */
   readonly mistakes: readonly string[];
@@ -59,11 +53,11 @@ export async function hear(env: Env, clock: Clock, find: () => Daemon): Promise<
   };
 }
 
-type Look = Beacon | "unreadable" | undefined;
+type Look = RuntimeInfo | "unreadable" | undefined;
 
 function beaconOf(env: Env): Look {
   try {
-    return readBeacon(env);
+    return runningDaemon(env);
   } catch (fault) {
     const { NotADirectory, PermissionDenied, IsADirectory } = Deno.errors;
     const kinds = [NotADirectory, PermissionDenied, IsADirectory];
@@ -72,7 +66,7 @@ function beaconOf(env: Env): Look {
   }
 }
 
-function unlessUnreadable(look: Look): Beacon | undefined {
+function unlessUnreadable(look: Look): RuntimeInfo | undefined {
   return look === "unreadable" ? undefined : look;
 }
 

@@ -9,7 +9,8 @@ import type { Env } from "../../daemon/places.ts";
 import { isAlive, sendSignal, startOf, terminate } from "../../daemon/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
 import { Failed } from "../command.ts";
-import { findDaemon, readBeacon } from "../daemon_client.ts";
+import { findDaemon } from "../daemon_client.ts";
+import { runningDaemon } from "../../daemon/runtime_file.ts";
 import { ourselves, tryHealth } from "../lifecycle.ts";
 import { envIn } from "../throwaway.ts";
 import type { Premises, Specimen } from "./specimen.ts";
@@ -103,7 +104,7 @@ export class Room {
     child.status.then(() => ended = true);
     await this.until("the daemon", async () => {
       if (ended) throw new Failed("Its daemon has ended");
-      return readBeacon(this.#env)?.pid === child.pid &&
+      return runningDaemon(this.#env)?.pid === child.pid &&
         await tryHealth(findDaemon(this.#env, false));
     }, DAEMON_MS_MAX);
   }

@@ -3,7 +3,7 @@
 import { systemClock } from "kit/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
-import { isAlive } from "../processes.ts";
+import { readRuntimeFile } from "../runtime_file.ts";
 
 /** Everything together: reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
@@ -35,7 +35,7 @@ async function wait(agent: string | undefined, env: Env): Promise<number> {
   const { waitForWaking } = await import("./claude_code/wake.ts");
   return await waitForWaking(session_id, {
     ask: async (question) => {
-      const daemon = daemonNotice(env);
+      const daemon = daemonOf(env);
       const body = new TextEncoder().encode(JSON.stringify(question));
       if (daemon) return await ask(new URL(daemon.url), { agent: `${agent}/wait`, body, env });
       return undefined;
@@ -50,7 +50,7 @@ async function handOn([agent, event]: readonly string[], env: Env): Promise<stri
   const began = systemClock.now();
   const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
   const body = payloadOf({ agent, event }, input);
-  const daemon = daemonNotice(env);
+  const daemon = daemonOf(env);
   if (daemon === undefined) return undefined;
   const held_ms = HELD_EVENTS.includes(event ?? namedIn(body)) ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
@@ -90,7 +90,7 @@ export async function announce(env: Env): Promise<void> {
   const sessionId = env["COPILOT_AGENT_SESSION_ID"];
   if (!sessionId) return;
   try {
-    const daemon = daemonNotice(env);
+    const daemon = daemonOf(env);
     if (daemon === undefined) return;
     const body = encoded({ hookName: "arrived", sessionId, cwd: Deno.cwd() });
     const of = { agent: "copilot", body, env: { ...env, MESH_AGENT_PID: String(Deno.ppid) } };
@@ -190,16 +190,11 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** Undefined without a daemon: what one that was killed left behind may be another's port now. */
-function daemonNotice(env: Env): { url: string; held_ms: number } | undefined {
-  const notice = readTextOrNothing(`${statePath(env)}/daemon.json`);
-  if (notice === undefined) return undefined;
-  const { url, pid, approval_seconds }: Record<string, unknown> = JSON.parse(notice);
-  if (typeof url !== "string" || typeof pid !== "number") {
-    throw new Error("daemon.json names no url or no pid");
-  }
-  const held_ms = typeof approval_seconds === "number" ? approval_seconds * 1000 : 0;
-  return isAlive(pid) ? { url, held_ms } : undefined;
+/** Undefined without a daemon. */
+function daemonOf(env: Env): { url: string; held_ms: number } | undefined {
+  const info = readRuntimeFile(env);
+  if (info === "malformed") throw new Error("daemon.json names no url or no pid");
+  return info && { url: info.url, held_ms: (info.approval_seconds ?? 0) * 1000 };
 }
 
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */

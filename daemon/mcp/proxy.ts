@@ -1,10 +1,10 @@
 /** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
 
-import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
-import { type Env, readTextOrNothing, statePath } from "../places.ts";
+import { type Env, readTextOrNothing } from "../places.ts";
+import { runningDaemon } from "../runtime_file.ts";
 
 /** Messages that may wait for the daemon at once; more is no agent, but a fault. */
 const IN_FLIGHT_MAX = 256;
@@ -152,11 +152,9 @@ class StdioProxy {
 
   /** Looked up each time: a daemon that was restarted may be at another port. */
   #address(): URL {
-    const text = readTextOrNothing(join(statePath(this.#env), "daemon.json"));
-    const beacon = tryJson(text ?? "");
-    const url = isJson(beacon) ? beacon["url"] : undefined;
-    if (typeof url !== "string" || !URL.canParse(url)) throw new NoDaemon("No mesh daemon is up");
-    return new URL("/mcp", url);
+    const daemon = runningDaemon(this.#env);
+    if (!daemon) throw new NoDaemon("No mesh daemon is up");
+    return new URL("/mcp", daemon.url);
   }
 
   /** The headers that repeat what a message says, for the generation that it is of. */
