@@ -1,6 +1,7 @@
 /** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
 
 import { type Call, client, Refused } from "kit/client.ts";
+import { messageOf } from "kit/core/error.ts";
 import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
@@ -48,7 +49,7 @@ export function readSettings(env: Env): ReturnType<typeof readConfig> {
   try {
     return readConfig(env, readTextOrNothing);
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Misconfigured(why, { cause: configPath(env) });
   }
 }

@@ -1,8 +1,8 @@
 /** `mesh demo`: two agents and a person talk, in a throw-away mesh; then nothing is left of it. */
 
 import * as z from "zod";
-import { Refused } from "kit/client.ts";
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../daemon/asks/contract.ts";
 import { getTrace } from "../daemon/delivery/contract.ts";
@@ -49,7 +49,7 @@ export async function runDemo({ env, clock, terminal }: Session): Promise<number
     const ended = await stage.leave();
     print(terminal, `Nothing is left: ${ended} processes have ended, ${stage.dir} is gone.`);
   });
-  if (failed !== undefined) throw new Failed(`The demo failed: ${reasonOf(failed)}`);
+  if (failed !== undefined) throw new Failed(`The demo failed: ${messageOf(failed)}`);
   print(terminal, ink("green", "Done"), ` in ${((clock.now() - begun) / 1000).toFixed(1)} s.`);
   return EXIT.done;
 }
@@ -144,11 +144,6 @@ function heading(terminal: Terminal, text: string): void {
 function idOf(id: string | null | undefined): string {
   if (!id) throw new Failed("An event came without the id it should carry");
   return id;
-}
-
-function reasonOf(fault: unknown): string {
-  if (fault instanceof Refused) return fault.message;
-  return fault instanceof Error ? fault.message : String(fault);
 }
 
 /** Aborts when the play takes too long, unless it is over by then. */

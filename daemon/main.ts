@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Exposed } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -32,7 +33,7 @@ export async function runDaemon(env: Env): Promise<number> {
     exposed.push(...closeConfig(env));
     config = readConfig(env, readTextOrNothing);
   } catch (fault) {
-    return say(fault instanceof Error ? fault.message : String(fault), 2);
+    return say(messageOf(fault), 2);
   }
   const state = statePath(env);
   let held: Lock;
@@ -41,7 +42,7 @@ export async function runDaemon(env: Env): Promise<number> {
     exposed.push(...closeState(state));
     held = Lock.take(join(state, "lock"));
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return say(`Cannot keep state in ${state}: ${why}; MESH_STATE names another directory`, 1);
   }
   using lock = held;
@@ -131,7 +132,7 @@ function listen(config: Config, daemon: Daemon, log: Log): Deno.HttpServer<Deno.
       return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
     }
     // Whatever else it is, the settings name an address that this machine cannot listen on.
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
 }
@@ -141,7 +142,7 @@ function openOr(path: string, open: () => Daemon): Daemon | string {
   try {
     return open();
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return `Cannot open ${path}: ${why}; MESH_STATE names another directory`;
   }
 }

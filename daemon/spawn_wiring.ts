@@ -1,6 +1,6 @@
 /** How the spawn room is opened: what it needs of the house, and which neighbour meets that. */
 
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import type { Daemon } from "./app.ts";
@@ -65,9 +65,10 @@ async function meet(
   try {
     const resumed = house.jobs.resumedIn(spawn_id);
     await house.lives.linking.linkPane(pane_id, { backend, tmux_socket }, resumed);
-  } catch (fault) {
-    if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-    house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: fault.code });
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: refusal.code });
   }
 }
 

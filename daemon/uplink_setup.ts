@@ -2,6 +2,7 @@
 
 import type { Document } from "yaml";
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { mistakesOf } from "./config.ts";
@@ -78,7 +79,7 @@ async function draw(relay: string, { clock, send }: JoinOptions): Promise<string
     return { ok: answer.ok, status: answer.status, text: await answer.text() };
   };
   const answer = await timeout(clock, ANSWER_MS_MAX, asked).catch((error) => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new Unjoinable(`Cannot reach ${address}: ${why}`);
   });
   if (!answer) {

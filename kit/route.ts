@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as z from "zod";
 import { type Contract, IdempotencyKey, type Part } from "kit/contract.ts";
+import { messageOf } from "kit/core/error.ts";
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 
@@ -295,7 +296,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (fault) {
-    const reason = fault instanceof Error ? fault.message : String(fault);
+    const reason = messageOf(fault);
     throw new Problem("bad_json", { reason });
   }
 }

@@ -1,6 +1,7 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { socketOf } from "kit/frames.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -34,7 +35,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     await beating;
     return 0;
   } catch (fault) {
-    write(fault instanceof Error ? fault.message : String(fault));
+    write(messageOf(fault));
     return 2;
   }
 }
@@ -63,7 +64,7 @@ function listen(relay: Relay, hostname: string, port: number): Deno.HttpServer<D
       (request, { remoteAddr }) => relay.fetch(request, remoteAddr),
     );
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Error(
       `Cannot listen on ${hostname}, port ${port}: ${why}; see RELAY_HOST and RELAY_PORT`,
       { cause: fault },

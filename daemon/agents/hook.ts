@@ -1,6 +1,7 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
 import { systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
 import { readRuntimeFile } from "../runtime_file.ts";
@@ -22,7 +23,7 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
     const answer = await handOn(args, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
-    note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
+    note(env, `${args.join(" ")}: ${messageOf(fault)}`);
   }
   return 0;
 }
@@ -96,7 +97,7 @@ export async function announce(env: Env): Promise<void> {
     const of = { agent: "copilot", body, env: { ...env, MESH_AGENT_PID: String(Deno.ppid) } };
     await within(TOTAL_MS_MAX, ask(new URL(daemon.url), of));
   } catch (fault) {
-    note(env, `copilot arrived: ${fault instanceof Error ? fault.message : String(fault)}`);
+    note(env, `copilot arrived: ${messageOf(fault)}`);
   }
 }
 

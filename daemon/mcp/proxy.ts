@@ -1,6 +1,7 @@
 /** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
 
 import { systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing } from "../places.ts";
@@ -189,7 +190,7 @@ class NoDaemon extends Error {
 
 /** One sentence for a model and its user: what is wrong, and what helps. */
 function whyNot(fault: unknown): string {
-  const why = fault instanceof Error ? fault.message : String(fault);
+  const why = messageOf(fault);
   if (fault instanceof NoDaemon) return `${why}: start it with \`mesh up\``;
   // Refused before a byte was sent; anything else may have reached the daemon.
   if (/\(Connect\)/.test(why)) return "The mesh daemon does not answer: start it with `mesh up`";

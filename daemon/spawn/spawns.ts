@@ -1,7 +1,7 @@
 /** The spawn desk: starts agents in panes, knows them when they register, hands them their seed. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Opened, Terminals } from "../panes.ts";
 import type { Registration } from "../peers/contract.ts";
 import { endsWithin, terminate } from "../processes.ts";
@@ -345,10 +345,11 @@ export class Spawns {
       const note = { from_peer, to_peer: peer_id, text: seed ?? "" };
       this.#needs.notify(note, { proven_human: seed_human });
       return undefined;
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#tellSender(from_peer, `Your message to a spawned agent was refused: ${fault.code}`);
-      return fault.code;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      this.#tellSender(from_peer, `Your message to a spawned agent was refused: ${refusal.code}`);
+      return refusal.code;
     }
   }
 
@@ -386,9 +387,10 @@ export class Spawns {
     try {
       const note = { from_peer: DAEMON, to_peer: peer_id, text };
       this.#needs.notify(note, { proven_human: false });
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#ground.log.info("A sender could not be told", { peer_id, code: fault.code });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      this.#ground.log.info("A sender could not be told", { peer_id, code: refusal.code });
     }
   }
 

@@ -1,6 +1,7 @@
 /** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
 
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/log.ts";
@@ -60,6 +61,6 @@ export async function askEndpoint(
     const { peer, confidence, reason } = answer.data;
     return peer === null ? fail("refused", reason) : { peer, confidence };
   } catch (error) {
-    return fail("error", error instanceof Error ? error.message : error);
+    return fail("error", messageOf(error));
   }
 }

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { OK } from "kit/contract.ts";
+import { messageOf } from "kit/core/error.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
@@ -90,7 +91,7 @@ export class Shares {
       return { ok: response.ok, status: response.status, text: await response.text() };
     };
     const answer = await timeout(this.#needs.clock, RELAY_MS_MAX, asked).catch((error) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       throw new Problem("relay_unreachable", { reason }, error);
     });
     if (answer) return answer;

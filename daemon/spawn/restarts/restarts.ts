@@ -1,7 +1,7 @@
 /** The restarts desk: one journaled walk from preflight to seed; nothing is stopped unchecked. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Registration } from "../../peers/contract.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
 import { type Restart, type RestartAsked, type RestartBlock, RestartStage } from "./contract.ts";
@@ -230,10 +230,11 @@ export class Restarts {
       const note = { from_peer: seed_from ?? NOBODY, to_peer: peer_id, text: seed };
       try {
         this.#needs.notify(note, { proven_human: seed_human });
-      } catch (fault) {
-        if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-        const detail = `The agent is back, but its message was refused: ${fault.toBody().detail}`;
-        return this.fail(restart_id, new Failure(fault.code, detail));
+      } catch (error) {
+        const refusal = refusalOf(error);
+        if (!refusal) throw error;
+        const detail = `The agent is back, but its message was refused: ${refusal.toBody().detail}`;
+        return this.fail(restart_id, new Failure(refusal.code, detail));
       }
       this.step(restart_id, "restarted", { seed: null });
     });
