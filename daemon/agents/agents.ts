@@ -227,6 +227,7 @@ export class Agents {
           pane_id,
           agent_pid,
         });
+        db.afterCommit(() => this.#handed.delete(report.session_id));
         return () => ({});
       }
       this.#settleHanded(report.session_id);

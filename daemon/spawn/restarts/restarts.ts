@@ -19,6 +19,7 @@ import { Failure, Walk } from "./walk.ts";
 /** An execution that a restart replaced: what it still says of its end is ignored. */
 export interface Replacement {
   readonly restart_id: string;
+  readonly peer_id: string;
   readonly pane_id: string;
   readonly agent_pid: number;
 }

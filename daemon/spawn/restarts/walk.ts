@@ -155,10 +155,10 @@ export class Walk {
   /** Its own process and no other: by pid and start time, first asked, then made to end. */
   async #stop(): Promise<void> {
     const { processes, replaced, ending } = this.#needs;
-    const { process, pane } = this.#plan;
+    const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
     if (!process) return void this.#step("stopped");
     const { pid } = process;
-    replaced({ restart_id: this.#restart_id, pane_id: pane.pane_id, agent_pid: pid });
+    replaced({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
     const limits = { term_ms: TERM_MS_MAX, kill_ms: KILL_MS_MAX };
     const { clock } = this.#ground;
     const ended = await terminate(process, { ...limits, clock, signal: ending, processes });
