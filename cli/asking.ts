@@ -1,6 +1,7 @@
 /** Asks a peer, and waits for its answer in pieces that the daemon allows. */
 
 import { Refused, type Wire } from "kit/client.ts";
+import { pause } from "kit/core/timeout.ts";
 import { type getAsk, PENDING, WAIT_SECONDS, waitAsk } from "../daemon/asks/contract.ts";
 import { EXIT, interruptible, type Session, type Words } from "./command.ts";
 import { Unreachable } from "./daemon_client.ts";
@@ -67,7 +68,7 @@ export async function waitInPieces(
       if (signal.aborted) break;
       away_at ??= sayAway(session, fault);
       if (clock.now() - away_at > AWAY_MS_MAX) throw fault;
-      await clock.sleep(AWAY_LOOK_MS, signal).catch(() => signal.aborted);
+      await pause(clock, AWAY_LOOK_MS, signal);
     }
   }
   return PENDING;

@@ -3,6 +3,7 @@
 import { basename } from "node:path";
 import { Refused, type Wire } from "kit/client.ts";
 import { randomIds } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
 import { ATTACHMENTS_MAX, uploadAttachment } from "../daemon/delivery/attachments/contract.ts";
 import { Failed, Misused, type Session, verb, type Words } from "./command.ts";
 import { Unreachable } from "./daemon_client.ts";
@@ -97,7 +98,7 @@ function mustBeFile(path: string): void {
 }
 
 function unreadable(path: string, fault: unknown): Failed {
-  return new Failed(`Cannot read "${path}": ${fault instanceof Error ? fault.message : fault}`);
+  return new Failed(`Cannot read "${path}": ${messageOf(fault)}`);
 }
 
 /** What agents and people send most; the rest is bytes. */

@@ -3,6 +3,7 @@
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
+import { messageOf } from "kit/core/error.ts";
 import { statePath } from "../daemon/places.ts";
 import { type Command, EXIT, Failed, JSON_FLAG, type Session, type Words } from "./command.ts";
 import { ink, print, printJson } from "./print.ts";
@@ -42,7 +43,7 @@ function backup({ env, terminal }: Session, words: Words): Promise<number> {
     copyDatabase(source, file);
   } catch (fault) {
     Deno.removeSync(file);
-    throw new Failed(`Cannot copy to "${file}": ${fault instanceof Error ? fault.message : fault}`);
+    throw new Failed(`Cannot copy to "${file}": ${messageOf(fault)}`);
   }
   // After the database: what it names was there, unless it has expired meanwhile.
   const files = folder === undefined ? null : copyFolder(join(state, ATTACHMENTS), folder);
@@ -64,7 +65,7 @@ function reserve(file: string): void {
     if (fault instanceof Deno.errors.AlreadyExists) {
       throw new Failed(`"${file}" is there already; nothing is overwritten`);
     }
-    throw new Failed(`Cannot write "${file}": ${fault instanceof Error ? fault.message : fault}`);
+    throw new Failed(`Cannot write "${file}": ${messageOf(fault)}`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** `mesh config`: the settings in force, and one key of the file at a time. */
 
+import { messageOf } from "kit/core/error.ts";
 import { mistakesOf, parseWord, SETTINGS } from "../daemon/config.ts";
 import { openConfig, putInto, saveConfig, UnreadableConfig } from "../daemon/config_file.ts";
 import { configPath, type Env } from "../daemon/places.ts";
@@ -119,7 +120,7 @@ function checkConfig({ env, terminal }: Session, words: Words): Promise<number> 
   try {
     readSettings(env);
   } catch (fault) {
-    throw new Failed(fault instanceof Error ? fault.message : String(fault));
+    throw new Failed(messageOf(fault));
   }
   if (words.flag("json")) printJson(terminal, { ok: true, path: configPath(env) });
   else print(terminal, ink("green", "No mistakes"), ` in ${configPath(env)} and the environment`);

@@ -1,22 +1,12 @@
 /** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
 
-import { join } from "node:path";
-import * as z from "zod";
 import { type Call, client, Refused } from "kit/client.ts";
-import { tryJson } from "kit/text.ts";
+import { messageOf } from "kit/core/error.ts";
 import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
-import { configPath, type Env, readTextOrNothing, statePath } from "../daemon/places.ts";
-import { isAlive } from "../daemon/processes.ts";
-
-/** What a daemon writes once it listens (contract 8). */
-const Beacon = z.object({
-  pid: z.number().int().positive(),
-  url: z.url(),
-  started_at: z.iso.datetime({ offset: true }),
-});
-export type Beacon = z.infer<typeof Beacon>;
+import { configPath, type Env, readTextOrNothing } from "../daemon/places.ts";
+import { runningDaemon } from "../daemon/runtime_file.ts";
 
 /** The name of a caller that is neither a peer nor a person. */
 const NOBODY = "cli";
@@ -55,23 +45,11 @@ export interface Sender {
   readonly known: "given" | "pane" | "human" | "nobody";
 }
 
-/** The running daemon's own word on where it is; undefined when there is none, or it is dead. */
-export function readBeacon(env: Env): Beacon | undefined {
-  const text = readTextOrNothing(beaconPath(env));
-  if (text === undefined) return undefined;
-  const beacon = Beacon.safeParse(tryJson(text));
-  return beacon.success && isAlive(beacon.data.pid) ? beacon.data : undefined;
-}
-
-function beaconPath(env: Env): string {
-  return join(statePath(env), "daemon.json");
-}
-
 export function readSettings(env: Env): ReturnType<typeof readConfig> {
   try {
     return readConfig(env, readTextOrNothing);
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Misconfigured(why, { cause: configPath(env) });
   }
 }
@@ -82,7 +60,7 @@ export function findDaemon(env: Env, person: boolean): Daemon {
   const token = config["daemon.auth_token"]?.reveal();
   const configured = addressOf(config["daemon.host"], config["daemon.port"]);
   // Looked up each time: a daemon that was restarted meanwhile may be at another port.
-  const find = () => readBeacon(env)?.url ?? configured;
+  const find = () => runningDaemon(env)?.url ?? configured;
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(person && { "x-mesh-terminal": String(Deno.pid) }),

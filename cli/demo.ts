@@ -1,8 +1,9 @@
 /** `mesh demo`: two agents and a person talk, in a throw-away mesh; then nothing is left of it. */
 
 import * as z from "zod";
-import { Refused } from "kit/client.ts";
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../daemon/asks/contract.ts";
 import { getTrace } from "../daemon/delivery/contract.ts";
 import { getInboxItem, replyInboxItem } from "../daemon/inbox/contract.ts";
@@ -48,7 +49,7 @@ export async function runDemo({ env, clock, terminal }: Session): Promise<number
     const ended = await stage.leave();
     print(terminal, `Nothing is left: ${ended} processes have ended, ${stage.dir} is gone.`);
   });
-  if (failed !== undefined) throw new Failed(`The demo failed: ${reasonOf(failed)}`);
+  if (failed !== undefined) throw new Failed(`The demo failed: ${messageOf(failed)}`);
   print(terminal, ink("green", "Done"), ` in ${((clock.now() - begun) / 1000).toFixed(1)} s.`);
   return EXIT.done;
 }
@@ -145,16 +146,11 @@ function idOf(id: string | null | undefined): string {
   return id;
 }
 
-function reasonOf(fault: unknown): string {
-  if (fault instanceof Refused) return fault.message;
-  return fault instanceof Error ? fault.message : String(fault);
-}
-
 /** Aborts when the play takes too long, unless it is over by then. */
 function deadline(clock: Clock, over: AbortSignal): AbortSignal {
   const late = new AbortController();
   const reason = new Failed(`It took longer than ${PLAY_MS_MAX / 1000} s`);
-  clock.sleep(PLAY_MS_MAX, over).then(() => late.abort(reason), () => late.abort());
+  void pause(clock, PLAY_MS_MAX, over).then(() => late.abort(reason));
   return late.signal;
 }
 

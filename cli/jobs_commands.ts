@@ -1,6 +1,8 @@
 /** The commands of jobs: work that outlives the one who asks for it. */
 
 import type { Wire } from "kit/client.ts";
+import { parseFromNow } from "kit/core/duration.ts";
+import { pause } from "kit/core/timeout.ts";
 import { Backend, listPeers } from "../daemon/peers/contract.ts";
 import {
   cancelJob,
@@ -274,7 +276,7 @@ async function followJob(session: Session, words: Words, first: WireJob): Promis
       if (!json && now !== seen) showStep(terminal, job);
       seen = now;
       if (TERMINAL.includes(job.state) || signal.aborted) return job;
-      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      await pause(clock, LOOK_EVERY_MS, signal);
       const found = await session.call(getJob, { params: { id: job.job_id } });
       if ("job_id" in found) job = found;
     }
@@ -298,20 +300,14 @@ function firstLineOf(text: string): string {
     : line;
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+/** The last instant that a `Date` can hold. */
+const INSTANT_MAX = 8.64e15;
 
 /** An instant as RFC 3339 has it, or so far from now: `10m`, `in 2h`. */
 function instantOf(flag: string, said: string | undefined, now: number): string | undefined {
   if (said === undefined) return undefined;
-  const [, count, unit = ""] = /^(?:in )?(\d{1,6})\s*([smhd])$/.exec(said.trim()) ?? [];
-  if (count !== undefined) {
-    return new Date(now + Number(count) * (UNITS_MS[unit] ?? 0)).toISOString();
-  }
+  const in_ms = parseFromNow(said.trim());
+  if (in_ms !== undefined && now + in_ms <= INSTANT_MAX) return new Date(now + in_ms).toISOString();
   if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/.test(said) && !Number.isNaN(Date.parse(said))) {
     return new Date(said).toISOString();
   }

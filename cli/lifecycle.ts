@@ -6,14 +6,9 @@ import { mustBeOurs } from "kit/host/private_files.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, statePath } from "../daemon/places.ts";
 import { Health } from "../daemon/events/contract.ts";
-import { argumentsOf, isAlive } from "../daemon/processes.ts";
-import {
-  type Beacon,
-  type Daemon,
-  readBeacon,
-  readSettings,
-  Unreachable,
-} from "./daemon_client.ts";
+import { argumentsOf, startOf, terminate } from "../daemon/processes.ts";
+import { type Daemon, readSettings, Unreachable } from "./daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../daemon/runtime_file.ts";
 import { Failed } from "./command.ts";
 
 const START_MS_MAX = 15_000;
@@ -77,7 +72,7 @@ export async function startDaemon(
   child.status.then((status) => ended = status);
   const until = clock.now() + START_MS_MAX;
   while (clock.now() < until) {
-    const health = readBeacon(env) && await tryHealth(find());
+    const health = runningDaemon(env) && await tryHealth(find());
     if (health) return { url: find().url, pid: health.pid, log_file, started: true };
     if (ended) {
       throw new Failed(`The daemon ended with code ${ended.code}\n${tail(log_file, logged)}`);
@@ -92,8 +87,8 @@ export async function stopDaemon(
   env: Env,
   clock: Clock,
   daemon: Daemon,
-): Promise<Beacon | undefined> {
-  const beacon = readBeacon(env);
+): Promise<RuntimeInfo | undefined> {
+  const beacon = runningDaemon(env);
   if (!beacon) {
     const other = await tryHealth(daemon);
     if (!other) return undefined;
@@ -106,24 +101,18 @@ export async function stopDaemon(
   if (!await isOurs(beacon, daemon)) {
     throw new Failed(`Process ${pid} of daemon.json is not a mesh daemon; nothing was stopped`);
   }
-  Deno.kill(pid, "SIGTERM");
-  await untilGone(pid, clock, STOP_MS_MAX);
+  const started = startOf(pid);
+  if (started === undefined) return beacon;
+  const ended = await terminate({ pid, started }, { term_ms: STOP_MS_MAX, clock });
+  if (ended === "forbidden") throw new Failed(`Process ${pid} belongs to another user`);
+  if (ended === "alive") {
+    throw new Failed(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
+  }
   return beacon;
 }
 
-/** Waits until a process has ended. */
-export async function untilGone(pid: number, clock: Clock, ms_max: number): Promise<void> {
-  const until = clock.now() + ms_max;
-  while (isAlive(pid)) {
-    if (clock.now() > until) {
-      throw new Failed(`Process ${pid} has not ended after ${ms_max / 1000} s`);
-    }
-    await clock.sleep(LOOK_EVERY_MS);
-  }
-}
-
 /** A pid may have been given to another process: it answers as this pid, or its words say so. */
-async function isOurs({ pid }: Beacon, daemon: Daemon): Promise<boolean> {
+async function isOurs({ pid }: RuntimeInfo, daemon: Daemon): Promise<boolean> {
   const health = await tryHealth(daemon);
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }

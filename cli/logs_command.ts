@@ -3,6 +3,7 @@
 import type { Clock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
 import * as z from "zod";
+import { pause } from "kit/core/timeout.ts";
 import { type Command, EXIT, Failed, interruptible, type Session, type Words } from "./command.ts";
 import { logPath } from "./lifecycle.ts";
 import { complain, ink, print, printJson, type Style, type Terminal } from "./print.ts";
@@ -75,7 +76,7 @@ export async function* linesFrom(
     const size = sizeOf(path) ?? 0;
     if (size < at) at = 0, rest = "";
     if (size === at) {
-      await pause(clock, signal);
+      await pause(clock, LOOK_EVERY_MS, signal);
       continue;
     }
     const bytes = bytesOf(path, at, Math.min(size, at + CHUNK_BYTES_MAX));
@@ -83,14 +84,6 @@ export async function* linesFrom(
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     yield* lines.filter((line) => line !== "");
-  }
-}
-
-async function pause(clock: Clock, signal: AbortSignal): Promise<void> {
-  try {
-    await clock.sleep(LOOK_EVERY_MS, signal);
-  } catch (fault) {
-    if (!signal.aborted) throw fault;
   }
 }
 

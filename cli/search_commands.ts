@@ -1,6 +1,7 @@
 /** The commands that look back: search, show, trace, why. */
 
 import type { Clock } from "kit/clock.ts";
+import { parseDuration } from "kit/core/duration.ts";
 import type { Wire } from "kit/client.ts";
 import { getAsk } from "../daemon/asks/contract.ts";
 import { getTrace, Kind } from "../daemon/delivery/contract.ts";
@@ -93,24 +94,15 @@ async function search({ call, clock }: Session, words: Words) {
   return { messages, next };
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  min: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
-
 /** `3d` ago; a day or an instant of this place; or an instant with its offset. */
 function instantOf(flag: string, words: Words, clock: Clock): string | undefined {
   const text = words.maybe(flag);
   if (text === undefined) return undefined;
-  const [, count, unit = ""] = /^(\d{1,9})\s*([a-z]+)$/.exec(text) ?? [];
+  const ago_ms = parseDuration(text);
   const local = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text.replace(" ", "T");
-  const at = count === undefined
+  const at = ago_ms === undefined
     ? Date.parse(/^\d{4}-/.test(local) ? local : "")
-    : clock.now() - Number(count) * (UNITS[unit] ?? NaN);
+    : clock.now() - ago_ms;
   if (Number.isNaN(at) || Math.abs(at) > 8.64e15) {
     throw new Misused(`--${flag}: not a time: "${text}"; such as 2h, 3d or 2030-01-31`);
   }

@@ -1,6 +1,7 @@
 /** `mesh top`: who is here, what waits for each and how fast messages go, drawn again and again. */
 
 import type { Clock } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
 import { listDeliveries } from "../daemon/delivery/contract.ts";
 import { listPeers } from "../daemon/peers/contract.ts";
 import {
@@ -86,9 +87,7 @@ export async function live({ daemon, terminal, clock, signal }: Live): Promise<v
       print(terminal, ink("yellow", "The daemon is away; waiting"));
       before = undefined;
     }
-    await clock.sleep(EVERY_MS, signal).catch((fault) => {
-      if (!signal.aborted) throw fault;
-    });
+    await pause(clock, EVERY_MS, signal);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/clock.ts";
 import { Refused } from "kit/client.ts";
+import { pause } from "kit/core/timeout.ts";
 import { Splitter } from "kit/text.ts";
 import { type Daemon, Unreachable } from "./daemon_client.ts";
 
@@ -106,14 +107,6 @@ async function* endOn(
   } catch (fault) {
     // Deno tells a broken line as a TypeError; whatever else it is, is ours to see.
     if (!signal.aborted && !(fault instanceof TypeError)) throw fault;
-  }
-}
-
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await clock.sleep(ms, signal);
-  } catch (fault) {
-    if (!signal.aborted) throw fault;
   }
 }
 

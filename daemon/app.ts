@@ -2,6 +2,7 @@
 
 import type { Call } from "kit/client.ts";
 import type { Clock, Ids } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
 import { EventLog } from "kit/events.ts";
 import type { Ground } from "kit/ground.ts";
 import type { Log } from "kit/log.ts";
@@ -253,7 +254,7 @@ export class Daemon implements AsyncDisposable {
     const { clock, log } = this.ground;
     const signal = this.ending;
     for (let due = clock.now() + BEAT_MS; !signal.aborted; due += BEAT_MS) {
-      await clock.sleep(Math.max(0, due - clock.now()), signal).catch(() => undefined);
+      await pause(clock, Math.max(0, due - clock.now()), signal);
       if (signal.aborted) return;
       this.meters.lagged(clock.now() - due);
       due = Math.max(due, clock.now() - BEAT_MS);

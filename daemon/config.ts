@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/settings.ts";
 import { Name } from "kit/contract.ts";
+import { messageOf } from "kit/core/error.ts";
 import { ARMS } from "./asks/routing/contract.ts";
 import { Checks } from "./jobs/contract.ts";
 import { isReserved } from "./peers/contract.ts";
@@ -160,7 +161,7 @@ function readOr(path: string, readFile: (path: string) => string | undefined) {
   try {
     return readFile(path);
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Error(`Cannot read the configuration:\n  ${path}: ${why}`);
   }
 }
@@ -169,7 +170,7 @@ function parseFile(path: string, text: string): unknown {
   try {
     return parseYaml(text) ?? {};
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Error(`Cannot read the configuration:\n  ${path}: not YAML: ${why}`);
   }
 }

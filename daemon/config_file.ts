@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import { type Document, isMap, parseDocument } from "yaml";
+import { messageOf } from "kit/core/error.ts";
 import { configPath, type Env, readTextOrNothing, writePrivately } from "./places.ts";
 
 /** The configuration is no YAML, or not of sections; it is left as it is. */
@@ -30,7 +31,7 @@ function read(path: string): string | undefined {
   try {
     return readTextOrNothing(path);
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new UnreadableConfig(`Cannot read ${path}: ${why}`);
   }
 }

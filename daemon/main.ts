@@ -2,6 +2,8 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { Listening } from "kit/host/listening.ts";
 import type { Exposed } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -18,6 +20,7 @@ import { boundedLog } from "./log_file.ts";
 import { Memory, ownHeap } from "./memory.ts";
 import { parentOf, sendSignal, startOf } from "./processes.ts";
 import { programsOf } from "./programs.ts";
+import { runtimePath, writeRuntimeFile } from "./runtime_file.ts";
 import { callerFacts } from "./callers/machine.ts";
 
 /** How long requests that are under way may take to end once we go down. */
@@ -31,7 +34,7 @@ export async function runDaemon(env: Env): Promise<number> {
     exposed.push(...closeConfig(env));
     config = readConfig(env, readTextOrNothing);
   } catch (fault) {
-    return say(fault instanceof Error ? fault.message : String(fault), 2);
+    return say(messageOf(fault), 2);
   }
   const state = statePath(env);
   let held: Lock;
@@ -40,7 +43,7 @@ export async function runDaemon(env: Env): Promise<number> {
     exposed.push(...closeState(state));
     held = Lock.take(join(state, "lock"));
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return say(`Cannot keep state in ${state}: ${why}; MESH_STATE names another directory`, 1);
   }
   using lock = held;
@@ -93,12 +96,11 @@ async function serveUntilTold(
   daemon.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
-  const notice = join(state, "daemon.json");
   const started_at = new Date(clock.now()).toISOString();
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
     : {};
-  writePrivately(notice, JSON.stringify({ pid: Deno.pid, url, started_at, ...approvals }));
+  writeRuntimeFile(env, { pid: Deno.pid, url, started_at, ...approvals });
   log.info("The daemon listens", { url, state, pid: Deno.pid });
   const memory = new Memory(ownHeap());
   const beating = daemon.run(() => {
@@ -107,9 +109,9 @@ async function serveUntilTold(
   });
   const signal = await told;
   log.info("The daemon goes down", { signal });
-  Deno.removeSync(notice);
+  Deno.removeSync(runtimePath(env));
   await daemon.goDown();
-  await Promise.race([server.shutdown(), clock.sleep(DRAIN_MS_MAX)]);
+  await timeout(clock, DRAIN_MS_MAX, server.shutdown());
   await beating;
   return 0;
 }
@@ -128,7 +130,7 @@ function listen(config: Config, daemon: Daemon, log: Log): Listening | string {
       return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
     }
     // Whatever else it is, the settings name an address that this machine cannot listen on.
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
 }
@@ -138,7 +140,7 @@ function openOr(path: string, open: () => Daemon): Daemon | string {
   try {
     return open();
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     return `Cannot open ${path}: ${why}; MESH_STATE names another directory`;
   }
 }

@@ -1,29 +1,18 @@
 /** What is looked at in panes every few seconds: all in one question, and what was written to. */
 
 import type { Clock } from "kit/clock.ts";
-import type { Failure, Result } from "./tmux.ts";
+import type { Failure, Result, Tmux } from "./tmux.ts";
+import type { Pane } from "./tmux_pane.ts";
 
-/** A pane as a look at all of them shows it. */
-export interface Glimpse {
-  readonly dead: boolean;
-  /** The second in which something was last written to its window, by tmux's count. */
-  readonly written_s: number;
-}
+export type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
 
-export type Glimpses = { ok: true; panes: ReadonlyMap<string, Glimpse> } | Failure;
-
-/** What a look asks of a server. */
-export interface Looked {
-  look(command: readonly string[]): Promise<Result>;
-  capture(pane: string): Promise<Result>;
-}
+/** What is asked of a server. */
+export type Looked = Pick<Tmux, "panes" | "capture">;
 
 interface Kept {
   readonly written_s: number;
   readonly screen: Result;
 }
-
-const FORMAT = "#{pane_id} #{pane_dead} #{window_activity}";
 
 /** The looks at one server's panes. */
 export class PaneLooks {
@@ -31,7 +20,7 @@ export class PaneLooks {
   readonly #clock: Clock;
   /** Screens to which nothing was written since they were read. */
   readonly #kept = new Map<string, Kept>();
-  #listing: Promise<Glimpses> | undefined;
+  #listing: Promise<PanesById> | undefined;
 
   constructor(tmux: Looked, clock: Clock) {
     this.#tmux = tmux;
@@ -39,7 +28,7 @@ export class PaneLooks {
   }
 
   /** All panes, by their ids. Those who ask at once share one answer. */
-  panes(): Promise<Glimpses> {
+  panes(): Promise<PanesById> {
     return this.#listing ??= this.#list().finally(() => this.#listing = undefined);
   }
 
@@ -58,13 +47,10 @@ export class PaneLooks {
     return screen;
   }
 
-  async #list(): Promise<Glimpses> {
-    const listed = await this.#tmux.look(["list-panes", "-a", "-F", FORMAT]);
+  async #list(): Promise<PanesById> {
+    const listed = await this.#tmux.panes();
     if (!listed.ok) return listed;
-    const panes = new Map(listed.lines.map((line) => {
-      const [pane_id = "", dead, written_s] = line.split(" ");
-      return [pane_id, { dead: dead === "1", written_s: Number(written_s) }];
-    }));
+    const panes = new Map(listed.panes.map((pane) => [pane.pane_id, pane]));
     for (const pane_id of this.#kept.keys()) if (!panes.has(pane_id)) this.#kept.delete(pane_id);
     return { ok: true, panes };
   }

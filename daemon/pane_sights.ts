@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startOf } from "./processes.ts";
-import type { Pane, Tmuxes } from "./tmux.ts";
+import type { Tmuxes } from "./tmux.ts";
+import type { Pane } from "./tmux_pane.ts";
 
 /** The process that reads what is typed into a pane. */
 export interface Front {
@@ -13,18 +14,9 @@ export interface Front {
   readonly args: readonly string[];
 }
 
-/** A pane is its server's socket and its id. */
-export interface PaneFacts {
-  readonly pane_id: string;
+/** A pane of any server, which its socket names, and who reads in it. */
+export interface PaneFacts extends Pane {
   readonly tmux_socket: string;
-  /** The process that tmux started in it. */
-  readonly pid: number;
-  readonly dead: boolean;
-  readonly session: string;
-  readonly window: string;
-  /** The short name of the program in front. */
-  readonly command: string;
-  readonly cwd: string;
   /** Null when nobody reads there. */
   readonly front: Front | null;
 }
@@ -69,14 +61,12 @@ export function sightsOf(tmuxes: Tmuxes, own_socket: string): PaneSights {
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
       return pane ? { state: "found", pane: toFacts(socket, pane) } : { state: "missing" };
     },
-    holds: (pane, pid) => isDescendant(pid, pane.pid),
+    holds: (pane, pid) => isDescendant(pid, pane.pane_pid),
   };
 }
 
 function toFacts(tmux_socket: string, pane: Pane): PaneFacts {
-  const { pane_id, pane_pid, dead, session, window, command, cwd } = pane;
-  const front = dead ? null : frontOf(pane_pid);
-  return { pane_id, tmux_socket, pid: pane_pid, dead, session, window, command, cwd, front };
+  return { ...pane, tmux_socket, front: pane.dead ? null : frontOf(pane.pane_pid) };
 }
 
 /** The leader of the group in front; of a pipeline whose leader has ended, nobody. */

@@ -3,9 +3,11 @@
 import { dirname } from "node:path";
 import type { Log } from "kit/log.ts";
 import { isThere, pathIn } from "./executables.ts";
-import { isAlive, isDescendant } from "./processes.ts";
-import { commandLine, type Failure, quote, type Result, type Tmux, type Tmuxes } from "./tmux.ts";
+import { ownSocket } from "./pane_sights.ts";
+import { isDescendant } from "./processes.ts";
+import { commandLine, type Failure, quote, type Tmux, type Tmuxes } from "./tmux.ts";
 import { clientEnvironment } from "./tmux_connection.ts";
+import { type Pane, PANE_FORMAT, parsePane } from "./tmux_pane.ts";
 import { checkSocket, whyUnsafeFolder } from "./trusted_socket.ts";
 
 /** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
@@ -17,16 +19,7 @@ export interface Launch {
   readonly mark?: string | undefined;
 }
 
-export interface PaneSeen {
-  readonly pane_id: string;
-  readonly pane_pid: number;
-  readonly dead: boolean;
-  readonly session: string;
-  /** The window's number for good, as in `@7`. */
-  readonly window: number;
-}
-
-export type Opened = { readonly ok: true; readonly pane: PaneSeen } | {
+export type Opened = { readonly ok: true; readonly pane: Pane } | {
   readonly ok: false;
   /** In tmux's words, or ours. */
   readonly reason: string;
@@ -45,27 +38,25 @@ export interface Terminals {
   /** Splits the window that a pane is in. */
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
   /** What a pane is now; undefined when tmux knows of none, or does not answer. */
-  look(socket: string, pane_id: string): Promise<PaneSeen | undefined>;
+  look(socket: string, pane_id: string): Promise<Pane | undefined>;
   /** The pane that was opened with this mark; undefined when tmux knows of none. */
-  find(socket: string, mark: string): Promise<PaneSeen | undefined>;
+  find(socket: string, mark: string): Promise<Pane | undefined>;
   /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
   isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Ends a pane with all that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
   /** Ends a pane, if its process is still this one; whether it was. */
-  closeSame(socket: string, seen: Pick<PaneSeen, "pane_id" | "pane_pid">): Promise<boolean>;
+  closeSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
   /** Whether a pane stays when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
-  respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened>;
+  respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened>;
   /** Whether the program that would be run is there, as far as can be seen from here. */
   finds(socket: string, launch: Launch): Promise<boolean>;
   /** Whether a process runs in a pane, or below what runs there. */
   isWithin(pid: number, pane_pid: number): boolean;
   /** Whether something runs in a pane that is neither this process, above it nor below it. */
   isShared(pid: number, pane_pid: number): Promise<boolean>;
-  /** Signals this very process; false when it is gone. */
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
 export interface PanesOptions {
@@ -96,9 +87,7 @@ export function withoutSecrets(env: Readonly<Record<string, string>>): Record<st
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
 }
 
-const COLUMNS = ["pane_id", "pane_pid", "pane_dead", "window_id", "session_name"];
-const FORMAT = COLUMNS.map((name) => `#{${name}}`).join("\t");
-const SHOWN = ["-P", "-F", FORMAT];
+const SHOWN = ["-P", "-F", PANE_FORMAT];
 /** What a window of a session that nobody looks at measures. */
 const SIZE = ["-x", "200", "-y", "50"];
 
@@ -110,7 +99,7 @@ export class Panes implements Terminals {
   constructor(options: PanesOptions) {
     const { env } = this.#options = options;
     this.home = env["HOME"] ?? "/";
-    this.socket = defaultSocket(env);
+    this.socket = ownSocket(env);
   }
 
   async present(): Promise<boolean> {
@@ -154,14 +143,13 @@ export class Panes implements Terminals {
     return opened(split);
   }
 
-  async look(socket: string, pane_id: string): Promise<PaneSeen | undefined> {
-    const shown = await this.#show(socket, pane_id);
-    const seen = shown.ok ? readSeen(shown.lines[0]) : undefined;
-    return seen?.pane_id === pane_id ? seen : undefined; // tmux answers for another pane instead.
+  async look(socket: string, pane_id: string): Promise<Pane | undefined> {
+    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
+    return shown.ok ? shown.pane : undefined;
   }
 
   /** The mark stands in the command that the pane was opened with. */
-  async find(socket: string, mark: string): Promise<PaneSeen | undefined> {
+  async find(socket: string, mark: string): Promise<Pane | undefined> {
     const format = "#{pane_id} #{pane_start_command}";
     const listed = await this.#options.tmuxes.at(socket).look(["list-panes", "-a", "-F", format]);
     const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
@@ -170,10 +158,9 @@ export class Panes implements Terminals {
   }
 
   async isGone(socket: string, pane_id: string): Promise<boolean> {
-    const shown = await this.#show(socket, pane_id);
+    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
-    const seen = readSeen(shown.lines[0]);
-    return seen?.pane_id !== pane_id || seen.dead;
+    return shown.pane?.dead ?? true;
   }
 
   async close(socket: string, pane_id: string): Promise<void> {
@@ -183,7 +170,7 @@ export class Panes implements Terminals {
   /** Guard and deed are one command, evaluated in the server. */
   async closeSame(
     socket: string,
-    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
     const tmux = this.#options.tmuxes.at(socket);
     const say = (word: string) => `display-message -p ${quote(word)}`;
@@ -199,7 +186,7 @@ export class Panes implements Terminals {
   }
 
   /** Guard and deed are one command, evaluated in the server. */
-  async respawn(socket: string, seen: PaneSeen, launch: Launch): Promise<Opened> {
+  async respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened> {
     const { pane_id, pane_pid } = seen;
     const tmux = this.#options.tmuxes.at(socket);
     const started = await this.#started(tmux, launch);
@@ -239,22 +226,6 @@ export class Panes implements Terminals {
       return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
         !isDescendant(pid, other) && !isDescendant(other, pid);
     });
-  }
-
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!isAlive(pid, started)) return false;
-    try {
-      Deno.kill(pid, signal);
-      return true;
-    } catch (fault) {
-      if (isAlive(pid, started)) throw fault;
-      return false; // It ended between the look and the signal.
-    }
-  }
-
-  #show(socket: string, pane_id: string): Promise<Result> {
-    const target = /^%\d+$/.test(pane_id) ? pane_id : "%none";
-    return this.#options.tmuxes.at(socket).look(["display-message", "-p", "-t", target, FORMAT]);
   }
 
   /**
@@ -319,34 +290,16 @@ function markOf(mark: string): string {
 }
 
 /** True in tmux's own words where a pane still holds the process that was seen in it. */
-function sameProcess({ pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">): string {
+function sameProcess({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 
 function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {
   if (!run.ok) return refused(run);
-  const pane = readSeen(run.lines[0]);
+  const pane = parsePane(run.lines[0]);
   return pane ? { ok: true, pane } : { ok: false, reason: "tmux told of no pane" };
 }
 
 function refused({ reason, message }: Failure): Opened {
   return { ok: false, reason: message || reason };
-}
-
-function readSeen(line: string | undefined): PaneSeen | undefined {
-  const [pane_id, pid, dead, window, ...session] = (line ?? "").split("\t");
-  if (!pane_id || !window) return undefined;
-  return {
-    pane_id,
-    pane_pid: Number(pid),
-    dead: dead === "1",
-    window: Number(window.slice(1)),
-    session: session.join("\t"),
-  };
-}
-
-/** The server that the daemon was started in; else the user's own, where tmux looks for it. */
-function defaultSocket(env: Readonly<Record<string, string>>): string {
-  const inside = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
-  return inside || `${env["TMUX_TMPDIR"] || "/tmp"}/tmux-${Deno.uid() ?? 0}/default`;
 }

@@ -1,5 +1,8 @@
 /** Facts about processes, read fresh each time: from /proc on Linux, from `ps` on macOS. */
 
+import type { Clock } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
+
 /** How far `isDescendant` climbs: far deeper than any pane, and an end for a damaged table. */
 const GENERATIONS_MAX = 64;
 
@@ -100,11 +103,11 @@ function openStatm(pid: number): Deno.FsFile | undefined {
   }
 }
 
-/** Sends a signal; `forbidden` where the process is another user's. */
-export function sendSignal(
-  pid: number,
-  name: "SIGTERM" | "SIGKILL",
-): "sent" | "gone" | "forbidden" {
+export type Signal = "SIGTERM" | "SIGKILL";
+/** `forbidden`: the process is another user's. */
+export type Sent = "sent" | "gone" | "forbidden";
+
+export function sendSignal(pid: number, name: Signal): Sent {
   try {
     Deno.kill(pid, name);
     return "sent";
@@ -113,6 +116,69 @@ export function sendSignal(
     if (error instanceof Deno.errors.PermissionDenied) return "forbidden";
     throw error;
   }
+}
+
+/** One process for good: a pid alone is given to another process later. */
+export interface ProcessId {
+  readonly pid: number;
+  readonly started: string;
+}
+
+/** Reads and signals processes; tests pass in their own. */
+export interface ProcessControl {
+  isAlive(pid: number, started?: string): boolean;
+  signal(pid: number, name: Signal): Sent;
+}
+
+interface Waiting {
+  readonly clock: Clock;
+  /** Aborts the wait. */
+  readonly signal?: AbortSignal;
+  readonly processes?: Pick<ProcessControl, "isAlive">;
+}
+
+interface Terminating extends Waiting {
+  /** How long the process may take to end after SIGTERM. */
+  readonly term_ms: number;
+  /** How long it may take after SIGKILL, which is not sent where this is missing. */
+  readonly kill_ms?: number;
+  readonly processes?: ProcessControl;
+}
+
+/** The signal that ended a process; or `gone` before any was sent, or why it has not ended. */
+export type Termination = Signal | "gone" | "forbidden" | "alive";
+
+const SYSTEM: ProcessControl = { isAlive, signal: sendSignal };
+/** How often `endsWithin` looks: at first so often, then less and less often. */
+const LOOK_MS = { min: 25, max: 250 };
+
+/** Ends a process: first by SIGTERM, then by SIGKILL. An abort leaves it as it is: `alive`. */
+export async function terminate(process: ProcessId, how: Terminating): Promise<Termination> {
+  const { term_ms, kill_ms, signal, processes = SYSTEM } = how;
+  for (const [name, ms] of [["SIGTERM", term_ms], ["SIGKILL", kill_ms]] as const) {
+    if (ms === undefined || signal?.aborted) break;
+    // Nothing is awaited between this check and the signal: no pid is given away so fast.
+    if (!processes.isAlive(process.pid, process.started)) return "gone";
+    if (processes.signal(process.pid, name) === "forbidden") return "forbidden";
+    if (await endsWithin(ms, process, how)) return name;
+  }
+  return "alive";
+}
+
+/** Waits until a process has ended; false when it has not after `ms`, or at an abort. */
+export async function endsWithin(
+  ms: number,
+  { pid, started }: { readonly pid: number; readonly started?: string },
+  { clock, signal, processes = SYSTEM }: Waiting,
+): Promise<boolean> {
+  const until = clock.now() + ms;
+  for (let look_ms = LOOK_MS.min; processes.isAlive(pid, started);) {
+    const left_ms = until - clock.now();
+    if (left_ms <= 0 || signal?.aborted) return false;
+    await pause(clock, Math.min(look_ms, left_ms), signal);
+    look_ms = Math.min(look_ms * 2, LOOK_MS.max);
+  }
+  return true;
 }
 
 /** True while a process is suspended, as by Ctrl-Z. */

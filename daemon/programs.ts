@@ -2,7 +2,9 @@
 
 import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { withoutSecrets } from "./panes.ts";
+import { startOf, terminate } from "./processes.ts";
 
 /** What is kept of a program's output while it runs; all before is dropped. */
 const OUTPUT_BYTES_MAX = 16_384;
@@ -72,38 +74,22 @@ async function watch(
   clock: Clock,
   { timeout_ms, signal }: { timeout_ms: number; signal: AbortSignal },
 ): Promise<Ran> {
-  const done = new AbortController();
   const tail = new Tail();
   const readers = [child.stdout, child.stderr].map((stream) => stream.getReader());
   const read = Promise.all(readers.map((reader) => drain(reader, tail)));
-  const ended = child.status.then(({ code, signal }) => signal === null ? code : null);
-  const patience = AbortSignal.any([signal, done.signal]);
-  const late = clock.sleep(timeout_ms, patience).catch(() => undefined).then(() => "late" as const);
-  const first = await Promise.race([ended, late]);
-  if (first === "late" && !done.signal.aborted) await end(child, clock);
-  const exit = first === "late" ? null : first;
+  const status = await timeout(clock, timeout_ms, child.status, signal);
+  if (!status) await end(child.pid, clock);
   // What the program has written is there; a child of its own may hold the pipe for ever.
-  await Promise.race([read, clock.sleep(GRACE_MS, done.signal).catch(() => undefined)]);
-  done.abort();
+  await timeout(clock, GRACE_MS, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
-  const why = exit === null && first === "late" ? "\nIt took too long, and was ended" : "";
-  return { exit, output: `${tail.text()}${why}` };
+  if (!status) return { exit: null, output: `${tail.text()}\nIt took too long, and was ended` };
+  return { exit: status.signal === null ? status.code : null, output: tail.text() };
 }
 
-async function end(child: Deno.ChildProcess, clock: Clock): Promise<void> {
-  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    try {
-      child.kill(signal);
-    } catch (fault) {
-      if (fault instanceof TypeError) return; // It has ended by itself.
-      throw fault;
-    }
-    const over = new AbortController();
-    const patience = clock.sleep(GRACE_MS, over.signal).catch(() => undefined);
-    const ended = await Promise.race([child.status, patience]);
-    over.abort();
-    if (ended) return;
-  }
+async function end(pid: number, clock: Clock): Promise<void> {
+  const started = startOf(pid);
+  if (started === undefined) return;
+  await terminate({ pid, started }, { term_ms: GRACE_MS, kill_ms: GRACE_MS, clock });
 }
 
 async function drain(reader: ReadableStreamDefaultReader<Uint8Array>, tail: Tail): Promise<void> {

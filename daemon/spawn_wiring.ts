@@ -1,6 +1,6 @@
 /** How the spawn room is opened: what it needs of the house, and which neighbour meets that. */
 
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Caller } from "kit/route.ts";
 import type { Addressee } from "./agents/contract.ts";
 import { definitionOf } from "./agents/registry.ts";
@@ -49,7 +49,7 @@ export function openSpawns(house: Daemon): Spawns {
     },
     reaches: (backend) => house.agents.knows(backend),
     ending: house.ending,
-    isAlive: (pid, started) => house.outside.processes.isAlive(pid, started),
+    processes: house.outside.processes,
     registersItself: (backend) => house.outside.hooks[backend] !== undefined,
     meet: (spawned) => meet(house, spawned),
     notify: (note, { proven_human }) => void house.notes.notify(note, { proven_human }),
@@ -65,9 +65,10 @@ async function meet(
   try {
     const resumed = house.jobs.resumedIn(spawn_id);
     await house.lives.linking.linkPane(pane_id, { backend, tmux_socket }, resumed);
-  } catch (fault) {
-    if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-    house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: fault.code });
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    house.ground.log.info("A spawned agent cannot be linked", { pane_id, code: refusal.code });
   }
 }
 
@@ -117,11 +118,9 @@ export function openRestarts(house: Daemon): Restarts {
   const adapters = new Map(house.outside.adapters().map((one) => [String(one.backend), one]));
   const hooked = new Set(Object.keys(house.outside.hooks));
   return new Restarts(house.ground, {
-    ...{ terminals, machine, settings: settingsOf(house), ending: house.ending },
+    ...{ terminals, processes, machine, settings: settingsOf(house), ending: house.ending },
     adapter: (backend) => adapters.get(backend),
     profileOf: (peer_id) => house.spawns.profileOf(peer_id),
-    isAlive: (pid, started) => processes.isAlive(pid, started),
-    startOf: (pid) => processes.startOf(pid),
     mustBeEnabled: () => house.spawns.mustBeEnabled(),
     find: (argument, circle) => house.directory.find(argument, { circle }),
     sender: (argument) => {

@@ -9,6 +9,7 @@ import {
   type Result,
   type TmuxOptions,
 } from "./tmux_connection.ts";
+import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./tmux_pane.ts";
 import { checkSocket } from "./trusted_socket.ts";
 
 export type { Failure, Result } from "./tmux_connection.ts";
@@ -19,17 +20,6 @@ export const SERVERS_MAX = 32;
 export const IDLE_MS_MAX = 10 * 60_000;
 /** Whoever holds a server has asked it something within this time, or will not ask again. */
 const HELD_MS_MAX = 60_000;
-
-export interface Pane {
-  readonly pane_id: string;
-  readonly pane_pid: number;
-  readonly dead: boolean;
-  readonly in_mode: boolean;
-  readonly session: string;
-  readonly window: string;
-  readonly command: string;
-  readonly cwd: string;
-}
 
 /**
  * One argument for tmux's command parser. Whatever is not plainly harmless goes as octal bytes,
@@ -169,8 +159,18 @@ export class Tmux implements AsyncDisposable {
   }
 
   async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
-    const result = await this.look(["list-panes", "-a", "-F", PANE_COLUMNS.join("\t")]);
-    return result.ok ? { ok: true, panes: result.lines.flatMap(readPane) } : result;
+    const result = await this.look(["list-panes", "-a", "-F", PANE_FORMAT]);
+    if (!result.ok) return result;
+    return { ok: true, panes: result.lines.flatMap((line) => parsePane(line) ?? []) };
+  }
+
+  /** One pane; undefined where tmux answers for another one instead, as it does for some ids. */
+  async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
+    if (!isPaneId(pane_id)) return { ok: true, pane: undefined };
+    const result = await this.look(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
+    if (!result.ok) return result;
+    const pane = parsePane(result.lines[0]);
+    return { ok: true, pane: pane?.pane_id === pane_id ? pane : undefined };
   }
 
   /** The pane's rows with their colours (SGR), the last `history_rows` above the screen first. */
@@ -269,30 +269,4 @@ export class Tmux implements AsyncDisposable {
     if (owner === undefined) return false;
     return buffer.startsWith(this.#mark) || !isAlive(Number(owner));
   }
-}
-
-const PANE_COLUMNS = [
-  "#{pane_id}",
-  "#{pane_pid}",
-  "#{pane_dead}",
-  "#{pane_in_mode}",
-  "#{session_name}",
-  "#{window_id}",
-  "#{pane_current_command}",
-  "#{pane_current_path}",
-];
-
-function readPane(line: string): Pane[] {
-  const [pane_id, pane_pid, dead, in_mode, session, window, command, ...cwd] = line.split("\t");
-  if (!pane_id || !session || !window) return [];
-  return [{
-    pane_id,
-    pane_pid: Number(pane_pid),
-    dead: dead === "1",
-    in_mode: in_mode !== "0",
-    session,
-    window,
-    command: command ?? "",
-    cwd: cwd.join("\t"),
-  }];
 }

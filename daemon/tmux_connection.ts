@@ -1,6 +1,7 @@
 /** One control client of a tmux server, from its start to its end. */
 
 import type { Clock, Ids } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/log.ts";
 import { Splitter } from "kit/text.ts";
 
@@ -142,7 +143,7 @@ export class Connection {
     const { signal } = this.#ending;
     this.#watched = true;
     for (let head = this.#waiting[0]; head; head = this.#waiting[0]) {
-      await clock.sleep(head.due - clock.now(), signal).catch(() => undefined);
+      await pause(clock, Math.max(0, head.due - clock.now()), signal);
       if (signal.aborted) return;
       if (head !== this.#waiting[0]) continue;
       return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);

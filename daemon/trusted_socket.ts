@@ -1,6 +1,7 @@
 /** Which unix sockets may be connected to: those that nobody but this user and root can replace. */
 
 import { dirname, join } from "node:path";
+import { messageOf } from "kit/core/error.ts";
 import { Problem } from "kit/problem.ts";
 
 /** As many links as the kernel follows in one path. */
@@ -100,7 +101,7 @@ function follow(path: string, uid: number | null): Found | { readonly state: "mi
     return { state: "found", path: at, info, folder };
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { state: "missing" };
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return refused(`"${path}" cannot be looked at: ${why}`);
   }
 }

@@ -2,6 +2,8 @@
 
 import type { Document } from "yaml";
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { mistakesOf } from "./config.ts";
 import { openConfig, putInto, saveConfig } from "./config_file.ts";
@@ -71,25 +73,23 @@ function refuseMistakes(env: Env, before: string, document: Document): void {
 
 /** A fresh secret of the relay's. A redirect would lead the secret's first user elsewhere. */
 async function draw(relay: string, { clock, send }: JoinOptions): Promise<string> {
-  const [patience, done] = [new AbortController(), new AbortController()];
-  clock.sleep(ANSWER_MS_MAX, done.signal).then(() => patience.abort(), () => undefined);
   const address = `${relay}/api/v1/register`;
-  try {
-    const signal = patience.signal;
+  const asked = async (signal: AbortSignal) => {
     const answer = await send(new Request(address, { method: "POST", redirect: "error", signal }));
-    const text = (await answer.text()).slice(0, ANSWER_LENGTH_MAX);
-    if (!answer.ok) throw new Unjoinable(`${address} answered ${answer.status}: ${errorOf(text)}`);
-    const secret = RelaySecretText.safeParse(fieldOf(text, "secret"));
-    if (!secret.success) throw new Unjoinable(`${address} gave no secret; is it a mesh relay?`);
-    return secret.data;
-  } catch (fault) {
-    if (fault instanceof Unjoinable) throw fault;
-    const slow = `no answer within ${ANSWER_MS_MAX / 1000} s`;
-    const why = fault instanceof Error ? fault.message : String(fault);
-    throw new Unjoinable(`Cannot reach ${address}: ${patience.signal.aborted ? slow : why}`);
-  } finally {
-    done.abort();
+    return { ok: answer.ok, status: answer.status, text: await answer.text() };
+  };
+  const answer = await timeout(clock, ANSWER_MS_MAX, asked).catch((error) => {
+    const why = messageOf(error);
+    throw new Unjoinable(`Cannot reach ${address}: ${why}`);
+  });
+  if (!answer) {
+    throw new Unjoinable(`Cannot reach ${address}: no answer within ${ANSWER_MS_MAX / 1000} s`);
   }
+  const text = answer.text.slice(0, ANSWER_LENGTH_MAX);
+  if (!answer.ok) throw new Unjoinable(`${address} answered ${answer.status}: ${errorOf(text)}`);
+  const secret = RelaySecretText.safeParse(fieldOf(text, "secret"));
+  if (!secret.success) throw new Unjoinable(`${address} gave no secret; is it a mesh relay?`);
+  return secret.data;
 }
 
 function errorOf(text: string): string {

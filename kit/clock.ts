@@ -1,42 +1,42 @@
-/** The only two doors to time and chance. Everything else receives them. */
+/** Time and randomness. Everything else receives them: nothing else reads a clock or draws. */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Calls `ring` at `now() + ms`, unless the function that it returns is called first. */
+  alarm(ms: number, ring: () => void): () => void;
   /** Resolves at `now() + ms`; rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const timer = setTimeout(done, ms);
-      signal?.addEventListener("abort", cancel, { once: true });
-      function done() {
-        signal?.removeEventListener("abort", cancel);
-        resolve();
-      }
-      function cancel() {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      }
-    }),
+  alarm(ms, ring) {
+    const timer = setTimeout(ring, ms);
+    return () => clearTimeout(timer);
+  },
+  sleep: (ms, signal) => sleepBy(systemClock, ms, signal),
 };
 
-/**
- * What `work` comes to, unless it takes longer: then it fails with this sentence. For the smallest
- * programs, which would pay more for an `AbortSignal` than for their work.
- */
-export async function inTime<T>(ms: number, work: Promise<T>, late: string): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(late)), ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** `sleep` by a clock's own `alarm`: for whoever makes a clock. */
+export function sleepBy(
+  clock: Pick<Clock, "alarm">,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = clock.alarm(ms, done);
+    signal?.addEventListener("abort", abort, { once: true });
+    function done() {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }
+    function abort() {
+      cancel();
+      reject(signal?.reason);
+    }
+  });
 }
 
 export interface Ids {

@@ -211,6 +211,14 @@ export function isProblem<C extends ProblemCode>(fault: unknown, code: C): fault
   return fault instanceof Problem && fault.code === code;
 }
 
+/**
+ * The refusal that was thrown, for a caller that carries on after one. Undefined for anything else,
+ * and for `storage_failed`: then nothing can be carried on, and the error is to be thrown again.
+ */
+export function refusalOf(error: unknown): Problem | undefined {
+  return error instanceof Problem && error.code !== "storage_failed" ? error : undefined;
+}
+
 /** Turns zod's complaints into an `invalid_request`. */
 export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
   const issues = error.issues.map(({ path, message }) => ({ path: path.join("."), message }));

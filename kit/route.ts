@@ -3,6 +3,8 @@
 import { type Context, Hono } from "hono";
 import * as z from "zod";
 import { type Contract, IdempotencyKey, type Part } from "kit/contract.ts";
+import { messageOf } from "kit/core/error.ts";
+import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 
 export const BODY_BYTES_MAX = 1_048_576;
@@ -294,7 +296,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (fault) {
-    const reason = fault instanceof Error ? fault.message : String(fault);
+    const reason = messageOf(fault);
     throw new Problem("bad_json", { reason });
   }
 }
@@ -304,7 +306,7 @@ export function readBody(request: Request, bytes_max: number): Promise<string> {
   return unbroken(() => readText(request, bytes_max));
 }
 
-/** A body that breaks off broke off at its caller's end, which is no fault of ours. */
+/** An aborted request body is a refusal of the request, not a failure of ours. */
 export async function unbroken<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -314,27 +316,9 @@ export async function unbroken<T>(read: () => Promise<T>): Promise<T> {
 }
 
 async function readText(request: Request, bytes_max: number): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const announced = request.headers.get("content-length");
-  if (announced !== null) {
-    if (Number(announced) > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    return decode(decoder, await request.bytes());
-  }
-  if (!request.body) return "";
-  let text = "", bytes = 0;
-  for await (const chunk of request.body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytes_max) throw new Problem("body_too_large", { bytes_max });
-    text += decode(decoder, chunk, { stream: true });
-  }
-  return text + decode(decoder);
-}
-
-/** What is no UTF-8 is refused: a text whose letters were replaced is not what was said. */
-function decode(decoder: TextDecoder, bytes?: Uint8Array<ArrayBuffer>, how?: TextDecodeOptions) {
-  try {
-    return decoder.decode(bytes, how);
-  } catch {
-    throw new Problem("bad_json", { reason: "it is not UTF-8" });
-  }
+  const bytes = await readRequestBody(request, bytes_max);
+  if (!bytes) throw new Problem("body_too_large", { bytes_max });
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Problem("bad_json", { reason: "it is not UTF-8" });
+  return text;
 }

@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { type Route, route, serve } from "kit/route.ts";
@@ -106,7 +107,7 @@ export class Relay implements AsyncDisposable {
   async run(): Promise<void> {
     const { clock, log } = this.outside;
     for (let due = clock.now() + BEAT_MS; !this.ending.aborted; due += BEAT_MS) {
-      await clock.sleep(Math.max(0, due - clock.now()), this.ending).catch(() => undefined);
+      await pause(clock, Math.max(0, due - clock.now()), this.ending);
       if (this.ending.aborted) return;
       due = Math.max(due, clock.now() - BEAT_MS);
       try {

@@ -1,6 +1,8 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { socketOf } from "kit/frames.ts";
 import { Listening } from "kit/host/listening.ts";
 import { jsonLog, type Log } from "kit/log.ts";
@@ -30,11 +32,11 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const beating = relay.run();
     log.info("The relay goes down", { signal: await told });
     relay.goDown();
-    await Promise.race([server.shutdown(), systemClock.sleep(DRAIN_MS_MAX)]);
+    await timeout(systemClock, DRAIN_MS_MAX, server.shutdown());
     await beating;
     return 0;
   } catch (fault) {
-    write(fault instanceof Error ? fault.message : String(fault));
+    write(messageOf(fault));
     return 2;
   }
 }
@@ -64,7 +66,7 @@ function listen(
   try {
     return new Listening({ hostname, port, clock: systemClock, log, handle, broke });
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     throw new Error(
       `Cannot listen on ${hostname}, port ${port}: ${why}; see RELAY_HOST and RELAY_PORT`,
       { cause: fault },

@@ -1,51 +1,46 @@
-/** Finds every state machine of the house: what `machine.ts` of each room exports. */
+/** Finds every state machine of the program: each table that is made by `machine(…)`, wherever. */
 
 import type { Machine } from "kit/machine.ts";
+import { type Source, sources } from "./tidy/sources.ts";
 
 /** A machine as a test or a page sees it: rows of words. */
 export type AnyMachine = Machine<readonly (readonly [from: string, on: string, to: string])[]>;
 
 export interface Found {
-  /** The room, such as `daemon/asks`. */
-  readonly room: string;
+  /** The file that exports it, such as `daemon/asks/machine.ts`. */
+  readonly path: string;
   readonly machine: AnyMachine;
   /** The sentence on the first line of its file. */
   readonly about: string;
 }
 
 const ROOT = new URL("../", import.meta.url);
+const MADE = /\bmachine\(/g;
+
+type Made = Pick<Source, "path" | "text" | "code">;
 
 export async function machines(): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const floor of ["daemon", "relay"]) {
-    for (const room of within(floor)) found.push(...await machinesOf(room));
+  const making = sources().filter(({ path, code }) =>
+    !path.startsWith("tests/") && path !== "kit/machine.ts" && callsIn(code) > 0
+  );
+  const found = await Promise.all(making.map(machinesOf));
+  return found.flat().sort((a, b) => a.path < b.path ? -1 : 1);
+}
+
+/** The machines that a file exports. One that it does not export could not be tested: an error. */
+export async function machinesOf({ path, text, code }: Made): Promise<Found[]> {
+  const exported: Record<string, unknown> = await import(new URL(path, ROOT).href);
+  const found = Object.values(exported).filter(isMachine);
+  const calls = callsIn(code);
+  if (found.length !== calls) {
+    throw new Error(`${path}: ${calls} calls of machine(), and ${found.length} machines exported`);
   }
-  return found.sort((a, b) => a.room < b.room ? -1 : 1);
-}
-
-/** All folders below one: rooms, and the rooms in these. */
-function within(folder: string): string[] {
-  const inner = [...Deno.readDirSync(new URL(folder, ROOT))].filter((entry) => entry.isDirectory)
-    .map(({ name }) => `${folder}/${name}`);
-  return inner.flatMap((room) => [room, ...within(room)]);
-}
-
-async function machinesOf(room: string): Promise<Found[]> {
-  const file = new URL(`${room}/machine.ts`, ROOT);
-  const text = read(file);
-  if (text === undefined) return [];
   const about = /^\/\*\* (.*) \*\/$/m.exec(text)?.[1] ?? "";
-  const exported: Record<string, unknown> = await import(file.href);
-  return Object.values(exported).filter(isMachine).map((machine) => ({ room, machine, about }));
+  return found.map((machine) => ({ path, machine, about }));
 }
 
-function read(file: URL): string | undefined {
-  try {
-    return Deno.readTextFileSync(file);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
-  }
+function callsIn(code: string): number {
+  return code.includes('"kit/machine.ts"') ? [...code.matchAll(MADE)].length : 0;
 }
 
 function isMachine(value: unknown): value is AnyMachine {

@@ -49,13 +49,22 @@ export class FakeProcesses {
 
   /** What was sent to whom, of which start; who is not deaf to it ends. */
   readonly signals: [pid: number, signal: string, started: string][] = [];
+  /** Processes that obey SIGKILL alone. */
   readonly deaf = new Set<number>();
+  /** Signals that no process obeys. */
+  ignored: readonly string[] = [];
+  /** Processes of another user. */
+  readonly foreign = new Set<number>();
+  /** How a process that obeys a signal ends: a fake tmux takes its pane away as well. */
+  obey: (pid: number) => void = (pid) => this.end(pid);
 
   readonly signal: Mortals["signal"] = (pid, signal) => {
     const started = this.#alive.get(pid);
     if (started === undefined) return "gone";
+    if (this.foreign.has(pid)) return "forbidden";
     this.signals.push([pid, signal, started]);
-    if (signal === "SIGKILL" || !this.deaf.has(pid)) this.end(pid);
+    const obeyed = signal === "SIGKILL" || !this.deaf.has(pid);
+    if (obeyed && !this.ignored.includes(signal)) this.obey(pid);
     return "sent";
   };
 }
@@ -135,7 +144,6 @@ const noTerminals: Terminals = {
   finds: () => Promise.resolve(false),
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
-  signal: () => false,
 };
 
 const noPrograms: Programs = {

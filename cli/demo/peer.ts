@@ -1,7 +1,8 @@
 /** One of the two agents of the demo: a small program that speaks `/ws`, and shows what is said. */
 
 import * as z from "zod";
-import { type Beacon, readBeacon, readSettings } from "../daemon_client.ts";
+import { readSettings } from "../daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/runtime_file.ts";
 import { EXIT, Failed, type Session } from "../command.ts";
 import { ink, print, type Terminal } from "../print.ts";
 
@@ -74,7 +75,7 @@ export async function runDemoPeer(session: Session, name: string): Promise<numbe
   const { env, terminal } = session;
   const part = new Map<string, Part>(Object.entries(PARTS)).get(name);
   if (!part) throw new Failed(`The demo has no part for "${name}"`);
-  const beacon = readBeacon(env);
+  const beacon = runningDaemon(env);
   if (!beacon) throw new Failed("The demo's daemon is not up");
   const auth_token = readSettings(env)["daemon.auth_token"]?.reveal();
   const { promise: over, resolve } = Promise.withResolvers<number>();
@@ -83,7 +84,7 @@ export async function runDemoPeer(session: Session, name: string): Promise<numbe
   return await over;
 }
 
-function socketTo({ url }: Beacon): WebSocket {
+function socketTo({ url }: RuntimeInfo): WebSocket {
   return new WebSocket(new URL("/ws", url.replace(/^http/, "ws")));
 }
 

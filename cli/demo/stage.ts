@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Clock } from "kit/clock.ts";
 import type { Env } from "../../daemon/places.ts";
-import { isAlive } from "../../daemon/processes.ts";
+import { endsWithin, isAlive } from "../../daemon/processes.ts";
 import { Failed } from "../command.ts";
-import { type Daemon, findDaemon, readBeacon } from "../daemon_client.ts";
-import { ourselves, tryHealth, untilGone } from "../lifecycle.ts";
+import { type Daemon, findDaemon } from "../daemon_client.ts";
+import { runningDaemon } from "../../daemon/runtime_file.ts";
+import { ourselves, tryHealth } from "../lifecycle.ts";
 import { envIn, hasTmux } from "../throwaway.ts";
 import { DEMO_HUMAN, type DemoName } from "./peer.ts";
 
@@ -56,7 +57,7 @@ export class Stage {
     child.status.then(() => ended = true);
     const until = this.#clock.now() + START_MS_MAX;
     while (!ended && this.#clock.now() < until) {
-      const daemon = readBeacon(this.#env) && findDaemon(this.#env, false);
+      const daemon = runningDaemon(this.#env) && findDaemon(this.#env, false);
       if (daemon && await tryHealth(daemon)) return daemon;
       await this.#clock.sleep(LOOK_EVERY_MS, signal);
     }
@@ -86,7 +87,7 @@ export class Stage {
       if (existsSync(this.#socket)) await this.#tmux("kill-server");
     } finally {
       for (const child of this.#children) kill(child.pid);
-      for (const pid of this.#pids) await untilGone(pid, this.#clock, STOP_MS_MAX);
+      for (const pid of this.#pids) await this.#mustEnd(pid);
       await Promise.all(this.#children.map(({ status }) => status));
       await this.#complaints;
       Deno.removeSync(this.dir, { recursive: true });
@@ -95,6 +96,11 @@ export class Stage {
     if (left.length > 0) throw new Failed(`Still running: ${left.join(", ")}`);
     if (existsSync(this.dir)) throw new Failed(`Still there: ${this.dir}`);
     return this.#pids.length;
+  }
+
+  async #mustEnd(pid: number): Promise<void> {
+    if (await endsWithin(STOP_MS_MAX, { pid }, { clock: this.#clock })) return;
+    throw new Failed(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
   }
 
   /** What the daemon has complained of; it ends with the daemon. */

@@ -1,5 +1,6 @@
 /** The table of checks of `mesh doctor`, in the order in which they are told. */
 
+import { messageOf } from "kit/core/error.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
 import { type Check, error, type Finding } from "./finding.ts";
@@ -19,7 +20,7 @@ export async function findAll(machine: Machine, mesh: Mesh): Promise<Finding[]> 
     try {
       return (await look(machine, mesh)).map((one) => ({ area, ...one }));
     } catch (fault) {
-      const why = fault instanceof Error ? fault.message : String(fault);
+      const why = messageOf(fault);
       return [{ area, ...error(FAILED, `could not be looked at: ${why}`, "mesh logs") }];
     }
   }));

@@ -3,6 +3,7 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Env } from "../../daemon/places.ts";
 
 /** A program that has not ended by then is given up. */
@@ -76,8 +77,7 @@ async function run(
   args: readonly string[],
   { env, clock, input }: Running,
 ): Promise<Ran | undefined> {
-  const late = new AbortController(), done = new AbortController();
-  try {
+  const ran = async (signal: AbortSignal): Promise<Ran> => {
     const child = new Deno.Command(program, {
       args: [...args],
       env: { ...env },
@@ -85,19 +85,18 @@ async function run(
       stdin: input === undefined ? "null" : "piped",
       stdout: "piped",
       stderr: "piped",
-      signal: late.signal,
+      signal,
     }).spawn();
-    clock.sleep(PROGRAM_MS_MAX, done.signal).then(() => late.abort(), () => undefined);
     if (input !== undefined) await feed(child, input);
     const { success, stdout, stderr } = await child.output();
-    if (late.signal.aborted) return undefined;
     const text = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
     return { success, said: text.trim() };
-  } catch (fault) {
-    if (isShut(fault)) return undefined;
-    throw fault;
-  } finally {
-    done.abort();
+  };
+  try {
+    return await timeout(clock, PROGRAM_MS_MAX, ran);
+  } catch (error) {
+    if (isShut(error)) return undefined;
+    throw error;
   }
 }
 

@@ -2,18 +2,13 @@
 
 import type { Clock } from "kit/clock.ts";
 import { Refused, type Wire } from "kit/client.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { listDeliveries } from "../../daemon/delivery/contract.ts";
 import type { Health } from "../../daemon/events/contract.ts";
 import { listPeers } from "../../daemon/peers/contract.ts";
 import type { Env } from "../../daemon/places.ts";
-import {
-  type Beacon,
-  type Daemon,
-  Misconfigured,
-  readBeacon,
-  readSettings,
-  Unreachable,
-} from "../daemon_client.ts";
+import { type Daemon, Misconfigured, readSettings, Unreachable } from "../daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/runtime_file.ts";
 import { healthOf } from "../lifecycle.ts";
 
 /** What waits is told by recipient from the newest so many. */
@@ -27,7 +22,7 @@ export type Peers = Wire<typeof listPeers>["peers"];
 
 /** Each part is undefined where it could not be had. */
 export interface Mesh {
-  readonly beacon: Beacon | undefined;
+  readonly beacon: RuntimeInfo | undefined;
   readonly settings: ReturnType<typeof readSettings> | undefined;
   /** Each mistake of the configuration, in a line. */
   readonly mistakes: readonly string[];
@@ -48,14 +43,21 @@ export async function hear(env: Env, clock: Clock, find: () => Daemon): Promise<
     return { beacon: unlessUnreadable(beacon), ...read, daemon: undefined, ...nothing };
   }
   const daemon = find();
-  return { beacon, ...read, daemon, ...nothing, ...await inTime(ask(daemon), clock) };
+  // A daemon that is stopped or stuck does not answer: then all parts of the answer are undefined.
+  return {
+    beacon,
+    ...read,
+    daemon,
+    ...nothing,
+    ...await timeout(clock, ANSWER_MS_MAX, ask(daemon)),
+  };
 }
 
-type Look = Beacon | "unreadable" | undefined;
+type Look = RuntimeInfo | "unreadable" | undefined;
 
 function beaconOf(env: Env): Look {
   try {
-    return readBeacon(env);
+    return runningDaemon(env);
   } catch (fault) {
     const { NotADirectory, PermissionDenied, IsADirectory } = Deno.errors;
     const kinds = [NotADirectory, PermissionDenied, IsADirectory];
@@ -64,7 +66,7 @@ function beaconOf(env: Env): Look {
   }
 }
 
-function unlessUnreadable(look: Look): Beacon | undefined {
+function unlessUnreadable(look: Look): RuntimeInfo | undefined {
   return look === "unreadable" ? undefined : look;
 }
 
@@ -75,17 +77,6 @@ function settingsOf(env: Env): Pick<Mesh, "settings" | "mistakes"> {
     if (!(fault instanceof Misconfigured)) throw fault;
     const [head = "", ...lines] = fault.message.split("\n").map((line) => line.trim());
     return { settings: undefined, mistakes: lines.length > 0 ? lines : [head] };
-  }
-}
-
-/** What a daemon that is stopped or stuck leaves unanswered is as if there were none. */
-async function inTime(asked: Promise<Partial<Mesh>>, clock: Clock): Promise<Partial<Mesh>> {
-  const done = new AbortController();
-  const late = clock.sleep(ANSWER_MS_MAX, done.signal).then(() => ({}), () => ({}));
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    done.abort();
   }
 }
 

@@ -7,10 +7,11 @@ import type { Clock } from "kit/clock.ts";
 import type { Call } from "kit/client.ts";
 import type { Fixture, TestHome } from "../../daemon/agents/selftest/fixture.ts";
 import type { Env } from "../../daemon/places.ts";
-import { isAlive, sendSignal, startOf } from "../../daemon/processes.ts";
+import { isAlive, sendSignal, startOf, terminate } from "../../daemon/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
 import { Failed } from "../command.ts";
-import { findDaemon, readBeacon } from "../daemon_client.ts";
+import { findDaemon } from "../daemon_client.ts";
+import { runningDaemon } from "../../daemon/runtime_file.ts";
 import { ourselves, tryHealth } from "../lifecycle.ts";
 import { envIn } from "../throwaway.ts";
 
@@ -103,7 +104,7 @@ export class Room {
     child.status.then(() => ended = true);
     await this.until("the daemon", async () => {
       if (ended) throw new Failed("Its daemon has ended");
-      return readBeacon(this.#env)?.pid === child.pid &&
+      return runningDaemon(this.#env)?.pid === child.pid &&
         await tryHealth(findDaemon(this.#env, false));
     }, DAEMON_MS_MAX);
   }
@@ -220,12 +221,14 @@ export class Room {
 
   async #endStrays(): Promise<void> {
     const home = `HOME=${this.premises.home}`;
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      const strays = strayPids(home).map((pid) => ({ pid, started: startOf(pid) }));
-      for (const { pid } of strays) sendSignal(pid, signal);
-      const gone = () => !strays.some(({ pid, started }) => isAlive(pid, started));
-      const options = { clock: this.#clock, ms_max: END_MS_MAX };
-      await waitUntil("the end of what was started", gone, options).catch(() => undefined);
+    const how = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
+    for (let pass = 0; pass < 2; pass++) { // The second is for what the first has started.
+      await Promise.all(
+        strayPids(home).map(async (pid) => {
+          const started = startOf(pid);
+          if (started !== undefined) await terminate({ pid, started }, how);
+        }),
+      );
     }
     const left = strayPids(home);
     if (left.length > 0) throw new Failed(`Still running: ${left.join(", ")}`);

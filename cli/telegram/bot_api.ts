@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/settings.ts";
 import { tryJson } from "kit/text.ts";
-import { within } from "./patience.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
@@ -187,7 +187,7 @@ export class BotApi {
   ): Promise<z.output<S>> {
     const { base, token, clock, fetch } = this.#options;
     const url = `${base}/bot${token.reveal()}/${method}`;
-    const { status, text } = await within({ clock, ms, signal }, async (either) => {
+    const answered = await timeout(clock, ms, async (limit) => {
       try {
         const response = await fetch(
           new Request(url, {
@@ -195,15 +195,17 @@ export class BotApi {
             headers: { "content-type": "application/json" },
             body: JSON.stringify(params),
             redirect: "manual",
-            signal: either,
+            signal: limit,
           }),
         );
         return { status: response.status, text: await response.text() };
       } catch (fault) {
-        signal.throwIfAborted();
         throw lost(fault);
       }
-    });
+    }, signal);
+    signal.throwIfAborted();
+    if (!answered) throw lost(new Error(`No answer within ${ms / 1000} s`));
+    const { status, text } = answered;
     const answer = Answer.safeParse(tryJson(text));
     if (!answer.success) throw unreadable(status);
     if (!answer.data.ok) throw this.#refused(status, answer.data);

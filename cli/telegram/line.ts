@@ -1,9 +1,10 @@
 /** The surface's connection to the daemon (contract 4): made again for ever, pings answered. */
 
 import * as z from "zod";
+import { pause } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { Failed } from "../command.ts";
-import { Backoff, type Chance, pause } from "./patience.ts";
+import { Backoff, type Chance } from "./patience.ts";
 import { ShownItem } from "./rendering.ts";
 
 /** One connection, as little of it as is needed here. */

@@ -1,19 +1,11 @@
-/** Waiting in the chat surface: pauses that an abort ends, pauses that grow, work with a limit. */
+/** Waiting before the next try: each pause is longer than the last. */
 
 import type { Clock, Ids } from "kit/clock.ts";
+import { pause } from "kit/core/timeout.ts";
 
 export interface Chance {
   readonly clock: Clock;
   readonly ids: Pick<Ids, "hex">;
-}
-
-/** Resolves after `ms`, or as soon as the signal aborts. */
-export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await clock.sleep(ms, signal);
-  } catch (fault) {
-    if (!signal.aborted) throw fault;
-  }
 }
 
 const FIRST_MS = 500;
@@ -47,21 +39,5 @@ export class Backoff {
     const ms = Math.round(this.#ms * (1 - part / 2));
     this.#waited_ms += ms;
     await pause(this.#chance.clock, ms, signal);
-  }
-}
-
-/** Gives `work` a signal that aborts with `signal`, and after `ms` at the latest. */
-export async function within<A>(
-  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
-  work: (signal: AbortSignal) => Promise<A>,
-): Promise<A> {
-  const limit = new AbortController(), done = new AbortController();
-  const either = AbortSignal.any([signal, limit.signal]);
-  const timing = pause(clock, ms, done.signal).then(() => limit.abort());
-  try {
-    return await work(either);
-  } finally {
-    done.abort();
-    await timing;
   }
 }

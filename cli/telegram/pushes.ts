@@ -1,7 +1,8 @@
 /** Shows inbox items in the chat, in the order they came, each once, and answers their receipts. */
 
+import { pause } from "kit/core/timeout.ts";
 import { type BotApi, BotFault, type ErrorClass, type Keyboard } from "./bot_api.ts";
-import { Backoff, type Chance, pause } from "./patience.ts";
+import { Backoff, type Chance } from "./patience.ts";
 import { renderDoubt, renderItem, type ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, so that a repeat of one is known. */

@@ -1,9 +1,10 @@
 /** The Telegram surface: items from the daemon into the chat, what the person does back again. */
 
+import { pause } from "kit/core/timeout.ts";
 import { Misconfigured } from "../daemon_client.ts";
 import { type BotApi, BotFault, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { Line, type LineNeeds } from "./line.ts";
-import { Backoff, type Chance, pause } from "./patience.ts";
+import { Backoff, type Chance } from "./patience.ts";
 import { isAway, Person, type PersonNeeds } from "./person.ts";
 import { Pushes } from "./pushes.ts";
 import { SURFACE } from "./rendering.ts";

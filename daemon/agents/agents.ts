@@ -1,6 +1,7 @@
 /** The agents desk: which rungs lead to an agent, and what its hooks tell. */
 
 import { Name } from "kit/contract.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { Held } from "../delivery/contract.ts";
@@ -226,6 +227,7 @@ export class Agents {
           pane_id,
           agent_pid,
         });
+        db.afterCommit(() => this.#handed.delete(report.session_id));
         return () => ({});
       }
       this.#settleHanded(report.session_id);
@@ -253,11 +255,10 @@ export class Agents {
     const { clock } = this.#ground;
     const over = new AbortController();
     const patience = AbortSignal.any([signal, this.#needs.ending, over.signal]);
-    const late = (ms: number) => clock.sleep(ms, patience).catch(() => undefined);
-    if (!this.#ofSession(session_id)) await late(REGISTERED_MS_MAX);
+    if (!this.#ofSession(session_id)) await pause(clock, REGISTERED_MS_MAX, patience);
     const peer = this.#ofSession(session_id);
     if (!peer || await this.#reached(peer)) return { then: "end" };
-    void late(WAIT_MS_MAX).then(() => over.abort());
+    void pause(clock, WAIT_MS_MAX, patience).then(() => over.abort());
     const waking = waiters.hold(session_id, patience);
     this.#needs.wake(peer.peer_id);
     try {

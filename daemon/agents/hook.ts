@@ -1,8 +1,10 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
-import { inTime, systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
-import { isAlive } from "../processes.ts";
+import { readRuntimeFile } from "../runtime_file.ts";
 import type { HookCommand } from "./definition.ts";
 import { AGENTS, definitionOf } from "./registry.ts";
 
@@ -22,7 +24,7 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
     const answer = await handOn(args, hooks, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
   } catch (fault) {
-    note(env, `${args.join(" ")}: ${fault instanceof Error ? fault.message : String(fault)}`);
+    note(env, `${args.join(" ")}: ${messageOf(fault)}`);
   }
   return 0;
 }
@@ -36,7 +38,7 @@ async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Pr
   if (!waitForWaking) return 0;
   return await waitForWaking(session_id, {
     ask: async (question) => {
-      const daemon = daemonNotice(env);
+      const daemon = daemonOf(env);
       const to = { path: `/hooks/${agent}/wait`, hooks, env };
       if (daemon) return await ask(new URL(daemon.url), { ...to, body: encoded(question) });
       return undefined;
@@ -56,7 +58,7 @@ async function handOn(
   const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
   const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
-  const daemon = daemonNotice(env);
+  const daemon = daemonOf(env);
   if (daemon === undefined) return undefined;
   const held_ms = isHeld(hooks, event ?? namedIn(body)) ? daemon.held_ms : 0;
   const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
@@ -88,20 +90,22 @@ export async function announce(env: Env): Promise<void> {
     const payload = hooks?.announcement?.(env);
     if (payload === undefined) continue;
     try {
-      const daemon = daemonNotice(env);
+      const daemon = daemonOf(env);
       if (daemon === undefined) return;
       // The process that started us is the agent: no hook of it sets the variable here.
       const own = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
       const asked = { path: `/hooks/${id}`, hooks, env: own, body: encoded(payload) };
       await within(TOTAL_MS_MAX, ask(new URL(daemon.url), asked));
     } catch (fault) {
-      note(env, `${id} arrived: ${fault instanceof Error ? fault.message : String(fault)}`);
+      note(env, `${id} arrived: ${messageOf(fault)}`);
     }
   }
 }
 
-function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return inTime(ms, work, "The daemon has not answered in time");
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const done = await timeout(systemClock, ms, work.then((result) => ({ result })));
+  if (!done) throw new Error("The daemon has not answered in time");
+  return done.result;
 }
 
 interface Reader {
@@ -190,16 +194,11 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** Undefined without a daemon: what one that was killed left behind may be another's port now. */
-function daemonNotice(env: Env): { url: string; held_ms: number } | undefined {
-  const notice = readTextOrNothing(`${statePath(env)}/daemon.json`);
-  if (notice === undefined) return undefined;
-  const { url, pid, approval_seconds }: Record<string, unknown> = JSON.parse(notice);
-  if (typeof url !== "string" || typeof pid !== "number") {
-    throw new Error("daemon.json names no url or no pid");
-  }
-  const held_ms = typeof approval_seconds === "number" ? approval_seconds * 1000 : 0;
-  return isAlive(pid) ? { url, held_ms } : undefined;
+/** Undefined without a daemon. */
+function daemonOf(env: Env): { url: string; held_ms: number } | undefined {
+  const info = readRuntimeFile(env);
+  if (info === "malformed") throw new Error("daemon.json names no url or no pid");
+  return info && { url: info.url, held_ms: (info.approval_seconds ?? 0) * 1000 };
 }
 
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */

@@ -3,6 +3,7 @@
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { diffArrays } from "diff";
+import { messageOf } from "kit/core/error.ts";
 import { removeOrNothing } from "../places.ts";
 
 /** A value that a JSON file can hold. */
@@ -138,7 +139,7 @@ function parse(path: string, text: string): JsonObject {
   try {
     value = text.trim() === "" ? {} : JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new Unchangeable(`Cannot change "${path}": it is not JSON (${reason})`, { cause: error });
   }
   if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": it holds no JSON object`);

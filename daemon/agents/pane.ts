@@ -12,6 +12,7 @@ import {
   isStopped,
 } from "../processes.ts";
 import { commandLine, type Failure, type Tmux, type Tmuxes } from "../tmux.ts";
+import { isPaneId, type Pane } from "../tmux_pane.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "./contract.ts";
 import { DIALOG_PATTERN, dialogRow, plain, type Screen, type View } from "./screens.ts";
 
@@ -60,21 +61,12 @@ type Refusal =
   | "screen_unknown" // The screen shows no composer that this rung can read.
   | "changed"; // What the guards saw was no longer so when the server was about to paste.
 
-/** What tmux itself knows of a pane; its server compares this again at the moment of typing. */
-interface Facts {
-  readonly pane_pid: number;
-  readonly command: string;
-  readonly height: number;
-  readonly cursor_x: number;
-  readonly cursor_y: number;
-}
-
 /** A pane in which the registered agent reads what is typed. */
 interface Seen {
   readonly ok: true;
   readonly tmux: Tmux;
-  readonly pane_id: string;
-  readonly facts: Facts;
+  /** The server compares it again at the moment of typing. */
+  readonly pane: Pane;
   readonly view: View;
 }
 
@@ -133,7 +125,7 @@ class PaneRung implements Rung {
       await tmux.run(["delete-buffer", ...target]);
       return refused(sight.reason);
     }
-    const paste = ["paste-buffer", "-p", "-d", ...target, "-t", sight.pane_id];
+    const paste = ["paste-buffer", "-p", "-d", ...target, "-t", sight.pane.pane_id];
     const pasted = await guarded(sight, paste, ["delete-buffer", ...target]);
     if (pasted === "done") return undefined;
     if (pasted === "changed") return refused("changed");
@@ -155,7 +147,7 @@ class PaneRung implements Rung {
       }
       const { view } = sight;
       if (!screen.holds(view, text) && !screen.collapsedPaste?.(view)) continue;
-      const entered = await guarded(sight, ["send-keys", "-t", sight.pane_id, "Enter"]);
+      const entered = await guarded(sight, ["send-keys", "-t", sight.pane.pane_id, "Enter"]);
       if (entered === "done") return { state: "sent" };
       if (entered !== "changed") {
         found = `tmux_${entered.reason}`;
@@ -201,21 +193,21 @@ class PaneRung implements Rung {
     if (tmux_socket === null || pane_id === null) return { ok: false, reason: "no_pane" };
     if (await dialogKnown?.(peer)) return { ok: false, reason: "dialog_open" };
     const tmux = tmuxes.at(tmux_socket);
-    const facts = await readFacts(tmux, pane_id);
-    if (typeof facts === "string") return { ok: false, reason: facts };
+    const pane = await readPane(tmux, pane_id);
+    if (typeof pane === "string") return { ok: false, reason: pane };
     const captured = await tmux.capture(pane_id, HISTORY_ROWS);
     if (!captured.ok) return { ok: false, reason: "tmux_unreachable" };
-    const above = Math.max(0, captured.lines.length - facts.height);
+    const above = Math.max(0, captured.lines.length - pane.height);
     const view: View = {
       above: captured.lines.slice(0, above),
       lines: captured.lines.slice(above),
-      cursor_x: facts.cursor_x,
-      cursor_y: facts.cursor_y,
+      cursor_x: pane.cursor_x,
+      cursor_y: pane.cursor_y,
     };
     const dialog = screen.dialogOpen(view);
-    const reason = absence(peer, facts.pane_pid, shells) ??
+    const reason = absence(peer, pane.pane_pid, shells) ??
       (dialog ? "dialog_open" : dialog === undefined ? "screen_unknown" : undefined);
-    return reason ? { ok: false, reason } : { ok: true, tmux, pane_id, facts, view };
+    return reason ? { ok: false, reason } : { ok: true, tmux, pane, view };
   }
 }
 
@@ -248,32 +240,13 @@ function isShellPrompt(pid: number): boolean {
   return operands.length === 0 || rest.includes("-s");
 }
 
-const FACTS = [
-  "#{pane_id}",
-  "#{pane_pid}",
-  "#{pane_dead}",
-  "#{pane_in_mode}",
-  "#{pane_height}",
-  "#{cursor_x}",
-  "#{cursor_y}",
-  "#{pane_current_command}",
-].join(" ");
-
-async function readFacts(tmux: Tmux, pane_id: string): Promise<Facts | Refusal> {
-  if (!/^%\d+$/.test(pane_id)) return "no_pane";
-  const result = await tmux.look(["display-message", "-p", "-t", pane_id, FACTS]);
-  if (!result.ok) return result.reason === "error" ? "pane_missing" : "tmux_unreachable";
-  const [found, pid, dead, mode, height, x, y, ...command] = (result.lines[0] ?? "").split(" ");
-  if (found !== pane_id) return "pane_missing"; // tmux answers for another pane instead.
-  if (dead === "1") return "pane_dead";
-  if (mode !== "0") return "copy_mode";
-  return {
-    pane_pid: Number(pid),
-    command: command.join(" "),
-    height: Number(height),
-    cursor_x: Number(x),
-    cursor_y: Number(y),
-  };
+async function readPane(tmux: Tmux, pane_id: string): Promise<Pane | Refusal> {
+  if (!isPaneId(pane_id)) return "no_pane";
+  const shown = await tmux.pane(pane_id);
+  if (!shown.ok) return shown.reason === "error" ? "pane_missing" : "tmux_unreachable";
+  if (!shown.pane) return "pane_missing";
+  if (shown.pane.dead) return "pane_dead";
+  return shown.pane.in_mode ? "copy_mode" : shown.pane;
 }
 
 /**
@@ -291,7 +264,7 @@ async function guarded(
     "if-shell",
     "-F",
     "-t",
-    sight.pane_id,
+    sight.pane.pane_id,
     unchanged(sight),
     say("done", deed),
     say("changed", otherwise),
@@ -301,17 +274,17 @@ async function guarded(
 }
 
 /** The condition, in tmux's format language, that the pane is still what was seen. */
-function unchanged({ pane_id, facts, view }: Seen): string {
-  const row = plain(view.lines[facts.cursor_y] ?? "");
+function unchanged({ pane, view }: Seen): string {
+  const row = plain(view.lines[pane.cursor_y] ?? "");
   const conditions = [
     // A pane that is gone is replaced by another one, silently: its id must be asked for.
-    equal("pane_id", pane_id),
-    equal("pane_pid", String(facts.pane_pid)),
-    `#{m/r:^${pattern(facts.command)}$,#{pane_current_command}}`,
+    equal("pane_id", pane.pane_id),
+    equal("pane_pid", String(pane.pane_pid)),
+    `#{m/r:^${pattern(pane.command)}$,#{pane_current_command}}`,
     equal("pane_dead", "0"),
     equal("pane_in_mode", "0"),
-    equal("cursor_x", String(facts.cursor_x)),
-    equal("cursor_y", String(facts.cursor_y)),
+    equal("cursor_x", String(pane.cursor_x)),
+    equal("cursor_y", String(pane.cursor_y)),
     `#{!=:#{C/r:^${pattern(row)}$},0}`,
     `#{==:#{C/ri:${DIALOG_PATTERN}},${dialogRow(view)}}`,
   ];

@@ -1,5 +1,6 @@
 /** The end of an ask, whichever way it came: its row, its event, its asker, those who wait. */
 
+import { timeout } from "kit/core/timeout.ts";
 import type { Ground } from "kit/ground.ts";
 import type { Attachments } from "../delivery/attachments/contract.ts";
 import type { Held, Opening, Voice } from "../delivery/contract.ts";
@@ -166,16 +167,11 @@ export class Endings {
     signal: AbortSignal,
   ): Promise<Ask | undefined> {
     const settled = Promise.withResolvers<Ask | undefined>();
-    const over = new AbortController();
     const waiters = this.#waiting.getOrInsertComputed(correlation_id, () => new Set());
     waiters.add(settled.resolve);
     try {
-      const until = AbortSignal.any([signal, over.signal]);
-      const sleep = this.#ground.clock.sleep(ms_max, until);
-      const expired = sleep.then(() => undefined, () => undefined);
-      return await Promise.race([settled.promise, expired]);
+      return await timeout(this.#ground.clock, ms_max, settled.promise, signal);
     } finally {
-      over.abort();
       waiters.delete(settled.resolve);
       if (waiters.size === 0) this.#waiting.delete(correlation_id);
     }

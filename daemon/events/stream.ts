@@ -1,6 +1,7 @@
 /** The event stream: backfill, cutover, live, as server-sent events. A slow reader is cut off. */
 
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { DeliveryStep, EventLog, MeshEvent } from "kit/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
@@ -83,17 +84,10 @@ class Inlet {
   }
 
   async wait(clock: Clock, signal: AbortSignal): Promise<"news" | "quiet"> {
-    const over = new AbortController();
     const news = new Promise<"news">((resolve) => this.#wake = () => resolve("news"));
-    const until = AbortSignal.any([signal, over.signal]);
-    const quiet = clock.sleep(KEEP_ALIVE_MS, until).then(
-      () => "quiet" as const,
-      () => "news" as const,
-    );
-    const heard = await Promise.race([news, quiet]);
+    const heard = await timeout(clock, KEEP_ALIVE_MS, news, signal);
     this.#wake = undefined;
-    over.abort();
-    return heard;
+    return heard ?? (signal.aborted ? "news" : "quiet");
   }
 
   #put(said: MeshEvent | string): void {

@@ -2,7 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { cleanLine } from "kit/text.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { refusalOf } from "kit/problem.ts";
 import type { StoredJob } from "./store.ts";
 
 /** How much of a result a notice carries; `mesh jobs result` has the rest. */
@@ -58,9 +58,10 @@ export class Notices {
     try {
       this.#needs.notify(peer_id, text);
       return true;
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#ground.log.debug("A peer could not be told of a job", { peer_id, code: fault.code });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      this.#ground.log.debug("A peer could not be told of a job", { peer_id, code: refusal.code });
       return false;
     }
   }

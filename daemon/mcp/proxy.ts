@@ -1,9 +1,11 @@
 /** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
 
-import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
-import { type Env, readTextOrNothing, statePath } from "../places.ts";
+import { type Env, readTextOrNothing } from "../places.ts";
+import { runningDaemon } from "../runtime_file.ts";
 
 /** Messages that may wait for the daemon at once; more is no agent, but a fault. */
 const IN_FLIGHT_MAX = 256;
@@ -83,9 +85,8 @@ class StdioProxy {
 
   /** Lets what is under way come to its end, for a moment. */
   async part(): Promise<void> {
-    const over = new AbortController();
-    const all = Promise.allSettled(this.#underWay).then(() => over.abort());
-    await systemClock.sleep(PARTING_MS, over.signal).catch(() => undefined);
+    const all = Promise.allSettled(this.#underWay);
+    await timeout(systemClock, PARTING_MS, all);
     this.#inFlight.forEach((leave) => leave.abort());
     await all;
   }
@@ -152,11 +153,9 @@ class StdioProxy {
 
   /** Looked up each time: a daemon that was restarted may be at another port. */
   #address(): URL {
-    const text = readTextOrNothing(join(statePath(this.#env), "daemon.json"));
-    const beacon = tryJson(text ?? "");
-    const url = isJson(beacon) ? beacon["url"] : undefined;
-    if (typeof url !== "string" || !URL.canParse(url)) throw new NoDaemon("No mesh daemon is up");
-    return new URL("/mcp", url);
+    const daemon = runningDaemon(this.#env);
+    if (!daemon) throw new NoDaemon("No mesh daemon is up");
+    return new URL("/mcp", daemon.url);
   }
 
   /** The headers that repeat what a message says, for the generation that it is of. */
@@ -191,7 +190,7 @@ class NoDaemon extends Error {
 
 /** One sentence for a model and its user: what is wrong, and what helps. */
 function whyNot(fault: unknown): string {
-  const why = fault instanceof Error ? fault.message : String(fault);
+  const why = messageOf(fault);
   if (fault instanceof NoDaemon) return `${why}: start it with \`mesh up\``;
   // Refused before a byte was sent; anything else may have reached the daemon.
   if (/\(Connect\)/.test(why)) return "The mesh daemon does not answer: start it with `mesh up`";

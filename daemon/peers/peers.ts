@@ -155,6 +155,7 @@ export class Peers {
       const { name } = this.#mustGet(peer_id);
       this.#retire(peer_id, { reason: "closed", source: "operator" }, { closed: true });
       events.append("peer_removed", { peer_id, name });
+      db.afterCommit(() => this.#needs.replaced.forget(peer_id));
     });
   }
 

@@ -1,7 +1,9 @@
 /** What the spawn desk needs of the house, and what it holds between starting and writing down. */
 
-import type { PaneSeen, Terminals } from "../panes.ts";
+import type { Terminals } from "../panes.ts";
+import type { ProcessControl } from "../processes.ts";
 import type { Backend, Role } from "../peers/contract.ts";
+import type { Pane } from "../tmux_pane.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnAsked } from "./contract.ts";
 import type { Spawn } from "./store.ts";
@@ -37,7 +39,7 @@ export interface SpawnNeeds {
   reaches(backend: Backend): boolean;
   /** Aborts as the daemon goes down. */
   readonly ending: AbortSignal;
-  isAlive(pid: number, started: string): boolean;
+  readonly processes: ProcessControl;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
   /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */
@@ -57,7 +59,7 @@ export interface Launched {
   /** Whoever asked: the id of a peer, or the name that stands for none. */
   readonly from: string;
   readonly socket: string;
-  readonly pane: PaneSeen;
+  readonly pane: Pane;
   /** Whoever registered on the pane before is another. */
   readonly at: number;
 }
@@ -65,5 +67,5 @@ export interface Launched {
 /** The pane that a caller is in. */
 export interface Source {
   readonly socket: string;
-  readonly pane: PaneSeen;
+  readonly pane: Pane;
 }

@@ -1,9 +1,11 @@
 /** The spawn desk: starts agents in panes, knows them when they register, hands them their seed. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Opened, Terminals } from "../panes.ts";
 import type { Registration } from "../peers/contract.ts";
+import { endsWithin, terminate } from "../processes.ts";
+import type { Pane } from "../tmux_pane.ts";
 import { commandOf, withoutValues } from "./commands.ts";
 import type { SpawnAsked, Spawned } from "./contract.ts";
 import { spawnMachine } from "./machine.ts";
@@ -106,8 +108,7 @@ export class Spawns {
     if (settings.circle_boundary === "window") {
       if (!source) throw new Problem("source_pane_required", {});
       const opened = await terminals.splitWindow(source.socket, source.pane.pane_id, launch);
-      const window = `window-${source.pane.window}`;
-      return { socket: source.socket, opened, circle: circle ?? window };
+      return { socket: source.socket, opened, circle: circle ?? windowCircle(source.pane) };
     }
     const socket = tmux_socket ?? source?.socket ?? terminals.socket;
     const named = circle ?? "default";
@@ -136,8 +137,8 @@ export class Spawns {
   async circleOf(socket: string, pane_id: string): Promise<string | undefined> {
     const { terminals, settings } = this.#needs;
     if (settings.circle_boundary !== "window") return undefined;
-    const seen = await terminals.look(socket, pane_id);
-    return seen && `window-${seen.window}`;
+    const pane = await terminals.look(socket, pane_id);
+    return pane && windowCircle(pane);
   }
 
   #circleOf(sender: { circle: string | null }, source: Source | undefined): string | undefined {
@@ -220,21 +221,21 @@ export class Spawns {
     spawn_id: string,
     agent: { pid: number; started: string } | undefined,
   ): Promise<void> {
-    const { db, clock } = this.#ground;
-    const { terminals } = this.#needs;
+    const { db, clock, log } = this.#ground;
+    const { terminals, processes, ending: signal } = this.#needs;
     const spawn = rows.get(db, spawn_id);
     if (!spawn || spawn.pane_pid === null) return;
     const { tmux_socket, pane_id, pane_pid, settled_at } = spawn;
     await terminals.closeSame(tmux_socket, { pane_id, pane_pid });
     if (settled_at === null) this.#giveUp(spawn);
     if (!agent) return;
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      const until = clock.now() + END_MS_MAX;
-      while (this.#needs.isAlive(agent.pid, agent.started)) {
-        if (clock.now() >= until) break;
-        await clock.sleep(LOOK_EVERY_MS, this.#needs.ending);
-      }
-      if (!terminals.signal(agent.pid, agent.started, signal)) return;
+    const waiting = { clock, signal, processes };
+    if (await endsWithin(END_MS_MAX, agent, waiting)) return; // Its terminal hung up.
+    const limits = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX };
+    const ended = await terminate(agent, { ...limits, ...waiting });
+    signal.throwIfAborted();
+    if (ended === "forbidden" || ended === "alive") {
+      log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
     }
   }
 
@@ -344,10 +345,11 @@ export class Spawns {
       const note = { from_peer, to_peer: peer_id, text: seed ?? "" };
       this.#needs.notify(note, { proven_human: seed_human });
       return undefined;
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#tellSender(from_peer, `Your message to a spawned agent was refused: ${fault.code}`);
-      return fault.code;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      this.#tellSender(from_peer, `Your message to a spawned agent was refused: ${refusal.code}`);
+      return refusal.code;
     }
   }
 
@@ -385,9 +387,10 @@ export class Spawns {
     try {
       const note = { from_peer: DAEMON, to_peer: peer_id, text };
       this.#needs.notify(note, { proven_human: false });
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      this.#ground.log.info("A sender could not be told", { peer_id, code: fault.code });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      this.#ground.log.info("A sender could not be told", { peer_id, code: refusal.code });
     }
   }
 
@@ -395,4 +398,9 @@ export class Spawns {
     const where = { spawn_id, backend, circle, pane_id, peer_id };
     this.#ground.events.append("spawn", { ...where, registration_state, seed_state });
   }
+}
+
+/** The circle of a tmux window: `@7` is `window-7`. */
+function windowCircle({ window }: Pane): string {
+  return `window-${window.slice(1)}`;
 }

@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import * as z from "zod";
+import { messageOf } from "kit/core/error.ts";
 import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/log.ts";
 import { Database } from "kit/sqlite.ts";
@@ -17,7 +18,7 @@ export function holdDatabase(path: string, issuer: string, log: Log): Held {
   try {
     return hold(path, issuer, log);
   } catch (fault) {
-    const why = fault instanceof Error ? fault.message : String(fault);
+    const why = messageOf(fault);
     if (why.startsWith("Cannot open")) throw fault;
     throw new Error(`Cannot open ${path}: ${why}; RELAY_OAUTH_DB names another file`);
   }

@@ -1,5 +1,6 @@
 /** Reads what comes over the wire: parameters, bodies and cookies, strictly and within bounds. */
 
+import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { Refusal } from "./refusals.ts";
 
 /** Four KiB of redirect URIs, and room for the rest. */
@@ -45,28 +46,17 @@ export async function bodyOf(request: Request): Promise<string> {
   try {
     return await textOf(request);
   } catch (fault) {
-    // Whatever breaks off here broke off at the caller's end, which is no fault of ours.
+    // The caller has aborted its request.
     throw fault instanceof Refusal ? fault : new Refusal("broken_off");
   }
 }
 
 async function textOf(request: Request): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let text = "", bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > BODY_BYTES_MAX) throw new Refusal("too_large", String(BODY_BYTES_MAX));
-    text += decoded(decoder, chunk);
-  }
-  return text + decoded(decoder);
-}
-
-function decoded(decoder: TextDecoder, chunk?: Uint8Array<ArrayBuffer>): string {
-  try {
-    return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode();
-  } catch {
-    throw new Refusal("not_text");
-  }
+  const bytes = await readRequestBody(request, BODY_BYTES_MAX);
+  if (!bytes) throw new Refusal("too_large", String(BODY_BYTES_MAX));
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Refusal("not_text");
+  return text;
 }
 
 export function cookieOf(request: Request, name: string): string | undefined {

@@ -1,7 +1,7 @@
 /** One daemon's connection: its greeting, then requests to it, then its end. */
 
-import { Buffer } from "node:buffer";
 import type { Clock } from "kit/clock.ts";
+import { readUpTo } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import {
@@ -175,7 +175,7 @@ export class Link implements Ears {
     { whole_bytes_max }: MachineRequest,
   ) {
     if (!body || whole_bytes_max === undefined || BODILESS.has(status)) return body;
-    const bytes = await readAtMost(body, whole_bytes_max, (held) => {
+    const bytes = await readUpTo(body, whole_bytes_max, (held) => {
       this.#gathered.set(stream, held);
     });
     if (bytes) return bytes;
@@ -263,23 +263,6 @@ function bound(bytes_max: number): TransformStream<Uint8Array<ArrayBuffer>> {
       controller.enqueue(chunk);
     },
   });
-}
-
-/** The whole body; undefined for one that is longer. */
-async function readAtMost(
-  body: Body,
-  bytes_max: number,
-  held: (bytes: number) => void,
-): Promise<Bytes | undefined> {
-  const chunks: Bytes[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
-    chunks.push(chunk);
-    held(bytes);
-  }
-  return Buffer.concat(chunks);
 }
 
 function toResponse(

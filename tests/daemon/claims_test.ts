@@ -140,7 +140,7 @@ Deno.test("where windows are circles a newcomer's is its pane's, if it names non
   const place = { pane_id: terminals.userPane().pane_id, tmux_socket: SOCKET };
   const { peer_id, circle } = await enter(w, "ada", { ...place, tmux_session: "office" });
   assert.equal(circle, "window-4");
-  terminals.panes.set(place.pane_id, { ...terminals.userPane(), ...place, window: 9 });
+  terminals.panes.set(place.pane_id, { ...terminals.userPane(), ...place, window: "@9" });
   await enter(w, "ada", { peer_id, ...place });
   assert.equal((await get(w, `/peers/${peer_id}`)).circle, "window-4", "once, for good");
   assert.equal((await enter(w, "bob", { ...place, circle: "red" })).circle, "red");

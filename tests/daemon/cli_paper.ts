@@ -1,5 +1,6 @@
 /** A terminal made of paper, for tests of the CLI. */
 
+import type { Clock } from "kit/clock.ts";
 import type { Terminal } from "../../cli/print.ts";
 
 /** A terminal that keeps what is written to it. */
@@ -15,4 +16,13 @@ export function paper(given: Partial<Terminal> = {}) {
     ...given,
   };
   return { terminal, lines };
+}
+
+/** A clock that stands still, and on which every wait is over at once. */
+export function hurried(): Clock {
+  const alarm = (_ms: number, ring: () => void) => {
+    queueMicrotask(ring);
+    return () => undefined;
+  };
+  return { now: () => 0, alarm, sleep: () => Promise.resolve() };
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { clean, ink, print, printJson, printTable } from "../../cli/print.ts";
 import { fit, layOut, widthOf } from "../../cli/table.ts";
 import { parseEvents, type StreamEvent, watchEvents } from "../../cli/watch.ts";
-import { paper } from "./cli_paper.ts";
+import { hurried, paper } from "./cli_paper.ts";
 
 Deno.test("widths count cells: two for wide characters and emoji, none for marks", () => {
   // deno-fmt-ignore
@@ -108,7 +108,7 @@ Deno.test("a broken stream is taken up after the last event that came", async ()
     asked.push(`${path} ${init?.headers?.["last-event-id"] ?? "-"}`);
     return Promise.resolve(new Response(parts[asked.length - 1] ?? "id: 6\ndata: {}\n\n"));
   };
-  const clock = { now: () => 0, sleep: () => Promise.resolve() };
+  const clock = hurried();
   const heard: StreamEvent[] = [];
   const watching = {
     daemon: { get },

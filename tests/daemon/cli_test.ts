@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { COMMANDS, runCli } from "../../cli.ts";
 import type { Terminal } from "../../cli/print.ts";
 import { renderHelp } from "../support/help.ts";
-import { paper } from "./cli_paper.ts";
+import { hurried, paper } from "./cli_paper.ts";
 
 const PEER = {
   peer_id: "peer-000000000001",
@@ -254,7 +254,7 @@ Deno.test("`ask --wait` outlives a restart of the daemon", async () => {
       ++waits < 3 ? refusal(503, { error: "shutting_down", detail: "Going" }) : ANSWERED,
   });
   const { terminal, lines } = paper();
-  const clock = { now: () => 0, sleep: () => Promise.resolve() };
+  const clock = hurried();
   const code = await runCli(["ask", "api", "Which port?", "--wait"], p.env, terminal, clock);
   assert.equal(code, 0);
   assert.equal(lines.err, "The daemon is away; waiting for it\n");

@@ -136,6 +136,20 @@ Deno.test("the doctor finds a peer that is online, and that nothing reaches", as
   assert.deepEqual(await codes(w), []);
 });
 
+Deno.test("the doctor forgets what it found of a peer that was removed", async () => {
+  await using house = await healthy();
+  const { w, sights } = house;
+  const { doctor } = w.daemon.lives;
+  sights.close("%3");
+  assert.deepEqual(await codes(w), ["PANE_MISSING"]);
+  await enter(w, "bob");
+  await get(w, "/peers/bob/doctor");
+  const before = doctor.size;
+  await w.fetch("/peers/ada", { method: "DELETE" });
+  await get(w, "/peers/bob/doctor");
+  assert.equal(doctor.size, before - 1);
+});
+
 Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts [c2.event.contradiction]", async () => {
   await using house = await healthy();
   const { w, sights, peer_id } = house;

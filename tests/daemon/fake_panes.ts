@@ -2,9 +2,19 @@
 
 import type { Adapter, Rung, Sighting } from "../../daemon/agents/contract.ts";
 import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
+import type { Pane } from "../../daemon/tmux_pane.ts";
 import type { Backend } from "../../daemon/peers/contract.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
+
+/** A pane in which an agent may run, with what a test says of it. */
+export function aPane(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
+  return {
+    ...{ pane_pid: 100, dead: false, in_mode: false, height: 24, cursor_x: 0, cursor_y: 0 },
+    ...{ written_s: 0, session: "work", window: "@1", command: "claude", cwd: "/work" },
+    ...more,
+  };
+}
 
 /** tmux's panes, as long as a test leaves them there. */
 export class FakePanes implements PaneSights {
@@ -14,10 +24,7 @@ export class FakePanes implements PaneSights {
   reachable = true;
 
   open(pane_id: string, more: Partial<PaneFacts> = {}): PaneFacts {
-    const pane = {
-      ...{ pane_id, tmux_socket: SOCKET, pid: 100, dead: false, session: "work", window: "@1" },
-      ...{ command: "claude", cwd: "/work", front: null, ...more },
-    };
+    const pane = { ...aPane({ pane_id }), tmux_socket: SOCKET, front: null, ...more };
     this.panes.push(pane);
     if (pane.front) this.within.set(pane_id, pane.front.pid);
     return pane;

@@ -50,3 +50,14 @@ Deno.test("what a peer quotes proves nothing of the message that it quotes", asy
   await post(w, "/peers/" + name + "/turn", { prompt: framed });
   assert.notEqual((await get(w, `/messages/${before.delivery_id}`)).state, "seen");
 });
+
+Deno.test("what a session was handed right before it ended is not seen by its next start", async () => {
+  await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
+  const name = await agent(w);
+  const { delivery_id } = await notify(w, "ada", name, "First");
+  assert.match(await prompted(w), />First</);
+  const end = { ...SESSION, hook_event_name: "SessionEnd", reason: "other" };
+  await post(w, "/hooks/claude-code", end);
+  await agent(w);
+  assert.notEqual((await get(w, `/messages/${delivery_id}`)).state, "seen");
+});

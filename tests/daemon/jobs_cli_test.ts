@@ -111,6 +111,8 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
     return [code, /^mesh: (.*)$/m.exec(err)?.[1]];
   };
   assert.match(String(await refused("--to", "api", "--due", "soon")), /^2,--due: not an instant/);
+  const far = await refused("--to", "api", "--due", "999999999w");
+  assert.match(String(far), /^2,--due: not an instant/);
   assert.match(String(await refused("--path", "/", "--backend", "rm")), /^2,--backend: one of/);
   assert.match(String(await refused("--to", "api", "--continuity", "x")), /^2,--continuity/);
   assert.match(String(await refused("--to", "nobody")), /^1,Unknown peer/);

@@ -103,6 +103,20 @@ Deno.test("an executor that ignores the end of its pane is told to end, and then
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
 });
 
+Deno.test("an executor that runs as another user stays, and its peer goes offline all the same", async () => {
+  await using at = await started();
+  const { w, terminals, processes } = at;
+  terminals.deaf = ["SIGHUP"];
+  const { job_id } = await create(w, own(at));
+  const api = await arrive(at);
+  processes.foreign.add(api.pid);
+  await cancel(w, job_id);
+  for (let second = 0; second < 15; second++) await w.beat();
+  assert.ok(processes.isAlive(api.pid));
+  assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
+  assert.match(w.logged.join(""), /did not end/);
+});
+
 Deno.test("a pane that holds another program by now is left alone", async () => {
   await using at = await started();
   const { w, terminals } = at;

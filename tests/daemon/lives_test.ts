@@ -73,7 +73,7 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
   {
     await using w = world(options);
     ({ peer_id } = await enter(w, "ada", { ...PANE, agent_pid: 7, runtime_session_id: "s-1" }));
-    w.daemon.replaced.note({ pane_id: "%3", agent_pid: 7, restart_id: "restart-1" });
+    w.daemon.replaced.note({ peer_id, pane_id: "%3", agent_pid: 7, restart_id: "restart-1" });
     await enter(w, "ada", { peer_id, ...PANE, agent_pid: 8 });
     for (const terminal of [false, true]) {
       const answer = await post(w, `/peers/${peer_id}/offline`, { ...stale, terminal });
@@ -95,6 +95,22 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
     assert.equal(w.daemon.directory.record(peer_id).status, "offline");
   }
   Deno.removeSync(dir, { recursive: true });
+});
+
+Deno.test("executions that restarts replaced are forgotten with their peer, and as they get too many", async () => {
+  await using w = world();
+  const { replaced } = w.daemon;
+  const { peer_id } = await enter(w, "ada", PANE);
+  for (let agent_pid = 1; agent_pid <= 40; agent_pid++) {
+    replaced.note({ peer_id, pane_id: "%3", agent_pid, restart_id: `restart-${agent_pid}` });
+  }
+  assert.equal(replaced.size, 16);
+  assert.equal(replaced.matches({ pane_id: "%3", agent_pid: 40 }), "restart-40");
+  assert.equal(replaced.matches({ pane_id: "%3", agent_pid: 24 }), undefined);
+  replaced.note({ peer_id: "peer-other", pane_id: "%4", agent_pid: 1, restart_id: "restart-0" });
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  await w.clock.settle();
+  assert.equal(replaced.size, 1);
 });
 
 Deno.test("who comes back by a socket is here, though the process that it had has ended", async () => {

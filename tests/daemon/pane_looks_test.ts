@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { PaneLooks } from "../../daemon/pane_looks.ts";
 import { FakeClock } from "../support/clock.ts";
+import { aPane } from "./fake_panes.ts";
 import { withTmux } from "./terminal.ts";
 
 /** Many more looks than a second has room for. */
@@ -13,11 +14,11 @@ function office() {
   const clock = new FakeClock();
   const server = { asked: [] as string[], lists: true, wrote_at: clock.now(), text: "" };
   const looks = new PaneLooks({
-    look([command = ""]) {
-      server.asked.push(command);
+    panes() {
+      server.asked.push("list-panes");
       if (!server.lists) return Promise.resolve({ ok: false, reason: "no_server", message: "" });
-      const lines = [`%1 0 ${Math.floor(server.wrote_at / 1000)}`];
-      return Promise.resolve({ ok: true, lines });
+      const pane = aPane({ pane_id: "%1", written_s: Math.floor(server.wrote_at / 1000) });
+      return Promise.resolve({ ok: true, panes: [pane] });
     },
     capture() {
       server.asked.push("capture-pane");

@@ -53,7 +53,7 @@ function swappedBeforePaste(terminal: Terminal, swap: () => void) {
 function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
   let swapped = false;
   const clock: Clock = {
-    now: () => systemClock.now(),
+    ...systemClock,
     async sleep(ms, signal) {
       if (!swapped) await until("the paste", () => agent.input.endsWith("\x1b[201~"));
       if (!swapped) swap();

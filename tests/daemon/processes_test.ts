@@ -1,6 +1,8 @@
-/** Facts about processes: by start time, by tree, and by who has the terminal. */
+/** Processes: what is known of them, and how they are ended. */
 
 import assert from "node:assert/strict";
+import { systemClock } from "kit/clock.ts";
+import { FakeClock } from "../support/clock.ts";
 import {
   argumentsOf,
   commandOf,
@@ -10,8 +12,12 @@ import {
   isDescendant,
   isStopped,
   parentOf,
+  type ProcessControl,
   Pulses,
+  type Sent,
   startOf,
+  terminate,
+  type Termination,
 } from "../../daemon/processes.ts";
 import { until, withTmux } from "./terminal.ts";
 
@@ -142,4 +148,82 @@ withTmux("the foreground of a pane is the job that has its terminal", async (ter
   terminal.cli("send-keys", "-t", pane, "C-z");
   await until("the shell again", () => foregroundOf(shell) === shell);
   assert.equal(isStopped(job), true);
+});
+
+/** A process that a test makes up; `ends` says which signals it obeys. */
+function made(ends: readonly string[], sent: Sent = "sent") {
+  const state = { alive: true, signals: [] as string[] };
+  const processes: ProcessControl = {
+    isAlive: () => state.alive,
+    signal: (_pid, name) => {
+      state.signals.push(name);
+      if (ends.includes(name)) state.alive = false;
+      return sent;
+    },
+  };
+  return { state, processes };
+}
+
+const CASES: [what: string, ends: readonly string[], expected: Termination, sent: string[]][] = [
+  ["that obeys SIGTERM", ["SIGTERM"], "SIGTERM", ["SIGTERM"]],
+  ["that ignores SIGTERM", ["SIGKILL"], "SIGKILL", ["SIGTERM", "SIGKILL"]],
+  ["that survives both", [], "alive", ["SIGTERM", "SIGKILL"]],
+];
+
+for (const [what, ends, expected, sent] of CASES) {
+  Deno.test(`terminate, of a process ${what}, answers "${expected}"`, async () => {
+    const clock = new FakeClock();
+    const { state, processes } = made(ends);
+    const ending = terminate({ pid: 7, started: "1" }, {
+      ...{ term_ms: 5_000, kill_ms: 2_000, clock, processes },
+    });
+    assert.deepEqual(state.signals, ["SIGTERM"]);
+    await clock.advance(7_000);
+    assert.deepEqual([await ending, state.signals], [expected, sent]);
+  });
+}
+
+Deno.test("terminate sends no SIGKILL before SIGTERM has had its time, nor without kill_ms", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made(["SIGKILL"]);
+  const process = { pid: 7, started: "1" };
+  const patient = terminate(process, { term_ms: 5_000, clock, processes });
+  await clock.advance(60_000);
+  assert.deepEqual([await patient, state.signals], ["alive", ["SIGTERM"]]);
+  const forced = terminate(process, { term_ms: 5_000, kill_ms: 1, clock, processes });
+  await clock.advance(4_900);
+  assert.deepEqual(state.signals, ["SIGTERM", "SIGTERM"]);
+  await clock.advance(100);
+  assert.deepEqual([await forced, state.signals.at(-1)], ["SIGKILL", "SIGKILL"]);
+});
+
+Deno.test("terminate answers for a process of another user, and for one that is gone", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made([], "forbidden");
+  const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes };
+  assert.equal(await terminate({ pid: 7, started: "1" }, limits), "forbidden");
+  state.alive = false;
+  assert.equal(await terminate({ pid: 7, started: "1" }, limits), "gone");
+  assert.deepEqual(state.signals, ["SIGTERM"]);
+});
+
+Deno.test("an abort leaves a process as it is, and no further signal is sent", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made(["SIGKILL"]);
+  const ending = new AbortController();
+  const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes, signal: ending.signal };
+  const terminating = terminate({ pid: 7, started: "1" }, limits);
+  ending.abort();
+  assert.deepEqual([await terminating, state.signals], ["alive", ["SIGTERM"]]);
+});
+
+Deno.test("terminate ends a real process, and never one that has its pid by now", async () => {
+  const child = sleeper();
+  const { pid } = child;
+  const started = startOf(pid) ?? assert.fail("it runs");
+  const how = { term_ms: 60_000, kill_ms: 60_000, clock: systemClock };
+  assert.equal(await terminate({ pid, started: "1" }, how), "gone");
+  assert.equal(isAlive(pid, started), true);
+  assert.equal(await terminate({ pid, started }, how), "SIGTERM");
+  assert.equal((await child.status).signal, "SIGTERM");
 });

@@ -243,6 +243,16 @@ Deno.test("a process that does not obey is made to end, and if it cannot be, not
   }
 });
 
+Deno.test("a process of another user is not stopped: the restart fails and says so", async () => {
+  await using house = await spawningWorld();
+  const { w, terminals, processes } = house;
+  const { agent_pid } = await agent(house);
+  processes.foreign.add(agent_pid);
+  const { failed } = await restart(w);
+  assert.deepEqual([failed.stage, failed.reason], ["stop", "not_permitted"]);
+  assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
+});
+
 Deno.test("a launch that fails, ends at once or never registers is told as such, and can be repeated", async () => {
   await using house = await spawningWorld();
   const { w, terminals } = house;

@@ -333,7 +333,7 @@ Deno.test("in window mode the window of an agent that a user starts is its circl
   await post(w, "/hooks/codex", {}, headers);
   const { peers } = await get(w, "/peers");
   assert.deepEqual(peers.map(({ circle }: { circle: string }) => circle), ["window-4"]);
-  terminals.panes.set(pane_id, { ...terminals.userPane(), pane_id, window: 9 });
+  terminals.panes.set(pane_id, { ...terminals.userPane(), pane_id, window: "@9" });
   await post(w, "/hooks/codex", {}, headers);
   assert.equal((await get(w, `/peers/${peers[0].peer_id}`)).circle, "window-4");
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/clock.ts";
 import type { Hooks } from "../../daemon/agents/contract.ts";
 import { isWithheld, Panes } from "../../daemon/panes.ts";
-import { isAlive, parentOf, startOf } from "../../daemon/processes.ts";
+import { isAlive, parentOf, sendSignal, startOf } from "../../daemon/processes.ts";
 import { FakeProcesses, world } from "../world.ts";
 import { get, post } from "./cast.ts";
 import { codex } from "./spawning.ts";
@@ -12,6 +12,7 @@ import { silent, type Terminal, until, withTmux } from "./terminal.ts";
 class RealProcesses extends FakeProcesses {
   override readonly startOf = startOf;
   override readonly parentOf = parentOf;
+  override readonly signal = sendSignal;
   override isAlive(pid: number, started?: string): boolean {
     return isAlive(pid, started);
   }

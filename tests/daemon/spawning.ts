@@ -1,7 +1,9 @@
 /** A tmux and processes that a test makes up, and worlds in which agents may be spawned. */
 
 import type { Adapter, Hooks } from "../../daemon/agents/contract.ts";
-import type { Launch, Opened, PaneSeen, Terminals } from "../../daemon/panes.ts";
+import type { Launch, Opened, Terminals } from "../../daemon/panes.ts";
+import type { Pane } from "../../daemon/tmux_pane.ts";
+import { aPane } from "./fake_panes.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 
 export const SOCKET = "/tmp/tmux-test/default";
@@ -10,11 +12,9 @@ export const SOCKET = "/tmp/tmux-test/default";
 export class FakeTerminals implements Terminals {
   readonly home = "/home/sam";
   readonly socket = SOCKET;
-  readonly panes = new Map<string, PaneSeen>();
+  readonly panes = new Map<string, Pane>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
   readonly kept = new Set<string>();
-  /** Signals that processes do not obey. */
-  deaf: readonly string[] = [];
   /** Why nothing opens. */
   broken: string | undefined;
   there = true;
@@ -27,6 +27,12 @@ export class FakeTerminals implements Terminals {
 
   constructor(processes: FakeProcesses) {
     this.#processes = processes;
+    processes.obey = (pid) => this.end(pid);
+  }
+
+  /** Signals that processes do not obey. */
+  set deaf(signals: readonly string[]) {
+    this.#processes.ignored = signals;
   }
 
   present(): Promise<boolean> {
@@ -42,7 +48,7 @@ export class FakeTerminals implements Terminals {
     return this.#open(session, launch, `split ${pane_id}`);
   }
 
-  look(_socket: string, pane_id: string): Promise<PaneSeen | undefined> {
+  look(_socket: string, pane_id: string): Promise<Pane | undefined> {
     return Promise.resolve(this.panes.get(pane_id));
   }
 
@@ -55,18 +61,18 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
-  find(_socket: string, mark: string): Promise<PaneSeen | undefined> {
+  find(_socket: string, mark: string): Promise<Pane | undefined> {
     const launch = this.launches.find((launch) => launch.mark === mark);
     return Promise.resolve(launch && this.panes.get(launch.pane_id));
   }
 
   closeSame(
     _socket: string,
-    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
     if (this.panes.get(pane_id)?.pane_pid !== pane_pid) return Promise.resolve(false);
     this.panes.delete(pane_id);
-    if (!this.deaf.includes("SIGHUP")) this.#processes.end(pane_pid);
+    if (!this.#processes.ignored.includes("SIGHUP")) this.#processes.end(pane_pid);
     return Promise.resolve(true);
   }
 
@@ -76,7 +82,7 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
-  respawn(_socket: string, seen: PaneSeen, launch: Launch): Promise<Opened> {
+  respawn(_socket: string, seen: Pane, launch: Launch): Promise<Opened> {
     if (this.broken) return Promise.resolve({ ok: false, reason: this.broken });
     const pane = { ...seen, pane_pid: this.#start(), dead: false };
     this.panes.set(seen.pane_id, pane);
@@ -96,12 +102,6 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(this.shared);
   }
 
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!this.#processes.isAlive(pid, started)) return false;
-    if (!this.deaf.includes(signal)) this.end(pid);
-    return true;
-  }
-
   /** A program ends; its pane goes with it, unless it is kept. */
   end(pid: number): void {
     this.#processes.end(pid);
@@ -113,9 +113,9 @@ export class FakeTerminals implements Terminals {
   }
 
   /** A pane in which a user has started something. */
-  userPane(session = "office"): PaneSeen {
+  userPane(session = "office"): Pane {
     const pane_id = `%${this.panes.size + 1}`;
-    const pane = { pane_id, pane_pid: this.#start(), dead: false, session, window: 4 };
+    const pane = aPane({ pane_id, pane_pid: this.#start(), session, window: "@4" });
     this.panes.set(pane_id, pane);
     return pane;
   }

@@ -139,38 +139,55 @@ withTmux("a screen that shows the end of an answer does not end it", async (term
   ]);
 });
 
-withTmux("panes tells what runs where, even for a directory with a strange name", async (t) => {
-  const dir = `${t.dir}/a b#{pid}\u00e9`;
-  Deno.mkdirSync(dir);
-  const first = t.start("exec cat", "one");
-  const second = t.cli(
-    "new-window",
-    "-d",
-    "-t",
-    "one",
-    "-c",
-    dir.replace("#", "##"),
-    "-PF",
-    "#{pane_id}",
-    "exec cat",
-  );
-  await until("the directory", () => t.format(second, "#{pane_current_path}") === dir);
-  t.cli("copy-mode", "-t", second);
-  const listed = await t.tmux.panes();
-  assert.ok(listed.ok);
-  const pane = listed.panes.find(({ pane_id }) => pane_id === second);
-  const { pane_pid, window, ...rest } = pane ?? assert.fail("the pane is not listed");
-  assert.deepEqual(rest, {
-    pane_id: second,
-    dead: false,
-    in_mode: true,
-    session: "one",
-    command: "cat",
-    cwd: dir,
-  });
-  assert.equal(String(pane_pid), t.format(second, "#{pane_pid}"));
-  assert.equal(window, t.format(second, "#{window_id}"));
-  assert.ok(listed.panes.some(({ pane_id }) => pane_id === first));
+withTmux(
+  "panes lists what runs where, also with strange names of folder and program",
+  async (t) => {
+    const dir = `${t.dir}/a b#{pid}\u00e9\tz`;
+    Deno.mkdirSync(dir);
+    const program = `${t.dir}/my\tcat`;
+    Deno.copyFileSync("/bin/cat", program);
+    const first = t.start("exec cat", "one");
+    const second = t.cli(
+      "new-window",
+      "-d",
+      "-t",
+      "one",
+      "-c",
+      dir.replace("#", "##"),
+      "-PF",
+      "#{pane_id}",
+      `exec '${program}'`,
+    );
+    await until("the program", () => t.format(second, "#{pane_current_command}") === "my\tcat");
+    t.cli("copy-mode", "-t", second);
+    const listed = await t.tmux.panes();
+    assert.ok(listed.ok);
+    const pane = listed.panes.find(({ pane_id }) => pane_id === second);
+    const { pane_pid, window, written_s, ...rest } = pane ?? assert.fail("the pane is not listed");
+    assert.deepEqual(rest, {
+      pane_id: second,
+      dead: false,
+      in_mode: true,
+      ...{ height: 30, cursor_x: 0, cursor_y: 0 },
+      session: "one",
+      command: "my cat",
+      cwd: dir,
+    });
+    assert.deepEqual(await t.tmux.pane(second), { ok: true, pane });
+    assert.ok(Math.abs(written_s - Date.now() / 1000) < 60);
+    assert.equal(String(pane_pid), t.format(second, "#{pane_pid}"));
+    assert.equal(window, t.format(second, "#{window_id}"));
+    assert.ok(listed.panes.some(({ pane_id }) => pane_id === first));
+  },
+);
+
+withTmux("a pane that is not there, or an id that is none, is no other pane", async (t) => {
+  t.start("exec cat", "one");
+  for (const pane_id of ["one", "one:", "", "%", "{last}"]) {
+    assert.deepEqual(await t.tmux.pane(pane_id), { ok: true, pane: undefined }, pane_id);
+  }
+  const gone = await t.tmux.pane("%999");
+  assert.ok(gone.ok ? gone.pane === undefined : gone.reason === "error");
 });
 
 withTmux("no server is a failure of that name, and no server is started", async (terminal) => {

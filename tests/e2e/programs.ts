@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { type Call, client } from "kit/client.ts";
-import { findDaemon, readBeacon } from "../../cli/daemon_client.ts";
+import { findDaemon } from "../../cli/daemon_client.ts";
+import { runningDaemon } from "../../daemon/runtime_file.ts";
 import { tryHealth } from "../../cli/lifecycle.ts";
 import { readConfig } from "../../daemon/config.ts";
 import { type Env, readTextOrNothing } from "../../daemon/places.ts";
@@ -128,7 +129,7 @@ export class Mesh implements AsyncDisposable {
     const { dir, env } = this.#place;
     const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
     await until("the daemon", async () => {
-      return readBeacon(env)?.pid === pid && await tryHealth(findDaemon(env, false));
+      return runningDaemon(env)?.pid === pid && await tryHealth(findDaemon(env, false));
     });
   }
 
@@ -151,7 +152,7 @@ export class Mesh implements AsyncDisposable {
   /** A client of the daemon that is up. */
   get call(): Call {
     const { env } = this.#place;
-    const beacon = readBeacon(env);
+    const beacon = runningDaemon(env);
     assert(beacon, "a daemon is up");
     const token = readConfig(env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";
     return client(beacon.url, fetch, { authorization: `Bearer ${token}` });

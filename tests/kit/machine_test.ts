@@ -5,13 +5,13 @@ import { machine } from "kit/machine.ts";
 import { askMachine, CLOSINGS } from "../../daemon/asks/machine.ts";
 import { migrations } from "../../daemon/migrations.ts";
 import { relayMigrations } from "../../relay/migrations.ts";
-import { machines } from "../machines.ts";
+import { machines, machinesOf } from "../machines.ts";
 
 const MACHINES = await machines();
 
 /** Where each machine's state is stored: the column whose `check` lists the states. */
 // deno-fmt-ignore
-const COLUMNS: Record<string, [table: string, column: string]> = {
+const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   peer:     ["peers",    "status"   ],
   ask:      ["messages", "ask_state"],
   delivery: ["messages", "state"    ],
@@ -21,6 +21,7 @@ const COLUMNS: Record<string, [table: string, column: string]> = {
   attempt:  ["job_attempts", "state"],
   template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
+  uplink:   "memory",
   oauth_client:        ["oauth_clients",        "state"],
   oauth_grant:         ["oauth_grants",         "state"],
   oauth_code:          ["oauth_codes",          "state"],
@@ -60,8 +61,10 @@ for (const { machine } of MACHINES) {
   });
 
   Deno.test(`${name}: the database allows the machine's states, and no others`, () => {
-    const [table, column] = COLUMNS[name] ?? [];
-    assert.ok(table && column, `say in COLUMNS where the state of "${name}" is stored`);
+    const stored = COLUMNS[name];
+    assert.ok(stored, `say in COLUMNS where the state of "${name}" is stored`);
+    if (stored === "memory") return;
+    const [table, column] = stored;
     assert.deepEqual(allowed(table, column), states.toSorted());
   });
 }
@@ -79,7 +82,17 @@ function allowed(table: string, column: string): string[] {
 Deno.test("the machines of the house are found, each with its own name", () => {
   const names = MACHINES.map(({ machine }) => machine.name);
   assert.equal(new Set(names).size, names.length);
-  for (const name of ["ask", "delivery", "peer"]) assert.ok(names.includes(name), name);
+  for (const name of ["ask", "delivery", "peer", "uplink", "oauth_grant"]) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+Deno.test("a machine that its file does not export is an error, and not left untested", async () => {
+  const path = "daemon/asks/machine.ts";
+  const text = Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url));
+  assert.equal((await machinesOf({ path, text, code: text })).length, 1);
+  const code = `${text}\nconst hidden = machine("hidden", []);\n`;
+  await assert.rejects(machinesOf({ path, text, code }), /2 calls of machine\(\), and 1 machines/);
 });
 
 Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {

@@ -1,7 +1,9 @@
 /** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
 
-import type { Launch, Opened, PaneSeen, Terminals } from "../../daemon/panes.ts";
+import type { Launch, Opened, Terminals } from "../../daemon/panes.ts";
 import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
+import type { Pane } from "../../daemon/tmux_pane.ts";
+import { aPane } from "../daemon/fake_panes.ts";
 import type { FakeProcesses } from "../world.ts";
 import type { Chance } from "./chance.ts";
 
@@ -9,7 +11,7 @@ export const SOCKET = "/tmp/tmux-1/default";
 /** Few, so that pids are given anew. */
 const PIDS = [201, 202, 203, 204, 205, 206];
 
-interface Pane extends PaneSeen {
+interface StormPane extends Pane {
   /** Whether it stays when its program ends. */
   readonly kept: boolean;
   /** What the pane of a spawned agent is known again by. */
@@ -17,23 +19,24 @@ interface Pane extends PaneSeen {
 }
 
 export class StormTmux implements PaneSights {
-  readonly panes = new Map<string, Pane>();
+  readonly panes = new Map<string, StormPane>();
   readonly #processes: FakeProcesses;
   readonly #chance: Chance;
   #opened = 0;
 
   constructor(processes: FakeProcesses, chance: Chance) {
     this.#processes = processes;
+    processes.obey = (pid) => this.end(pid);
     this.#chance = chance;
   }
 
   /** A user opens a pane, in which an agent runs from now on; undefined when there are enough. */
-  open(session = "work", mark?: string): Pane | undefined {
+  open(session = "work", mark?: string): StormPane | undefined {
     const pane_pid = this.#start();
     if (pane_pid === undefined) return undefined;
     const pane_id = `%${++this.#opened}`;
-    const place = { pane_id, pane_pid, session, window: this.#opened };
-    const pane = { ...place, dead: false, kept: false, mark };
+    const place = { pane_id, pane_pid, session, window: `@${this.#opened}`, command: "agent" };
+    const pane = { ...aPane(place), kept: false, mark };
     this.panes.set(pane_id, pane);
     return pane;
   }
@@ -46,7 +49,7 @@ export class StormTmux implements PaneSights {
   }
 
   /** Another program runs in a pane from now on. */
-  swap(pane_id: string): Pane | undefined {
+  swap(pane_id: string): StormPane | undefined {
     const pane = this.panes.get(pane_id);
     if (!pane) return undefined;
     this.#processes.end(pane.pane_pid);
@@ -98,25 +101,16 @@ export class StormTmux implements PaneSights {
     return this.panes.get(pane_id)?.pane_pid === pid;
   }
 
-  /** Tells a process to end, as the one of this start; who is not deaf to it does. */
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    if (!this.#processes.isAlive(pid, started)) return false;
-    this.#processes.signal(pid, signal);
-    if (!this.#processes.isAlive(pid, started)) this.end(pid);
-    return true;
-  }
-
   keep(pane_id: string, kept: boolean): void {
     const pane = this.panes.get(pane_id);
     if (pane) this.panes.set(pane_id, { ...pane, kept });
   }
 
-  #facts(pane: Pane): PaneFacts {
-    const { pane_id, pane_pid: pid, dead, session, window } = pane;
+  #facts(pane: StormPane): PaneFacts {
+    const { pane_pid: pid, dead } = pane;
     const started = this.#processes.startOf(pid);
     const front = dead || started === undefined ? null : { pid, started, args: ["agent"] };
-    const shown = { session, window: `@${window}`, command: "agent", cwd: "/work" };
-    return { pane_id, tmux_socket: SOCKET, pid, dead, ...shown, front };
+    return { ...pane, tmux_socket: SOCKET, front };
   }
 
   /** The lowest pid that is free, as a kernel that has gone round gives it. */
@@ -155,11 +149,11 @@ export class StormTerminals implements Terminals {
     return this.#opened(() => beside && this.#tmux.open(beside.session, mark));
   }
 
-  look(_socket: string, pane_id: string): Promise<PaneSeen | undefined> {
+  look(_socket: string, pane_id: string): Promise<Pane | undefined> {
     return Promise.resolve(this.#tmux.panes.get(pane_id));
   }
 
-  find(_socket: string, mark: string): Promise<PaneSeen | undefined> {
+  find(_socket: string, mark: string): Promise<Pane | undefined> {
     return Promise.resolve([...this.#tmux.panes.values()].find((pane) => pane.mark === mark));
   }
 
@@ -174,7 +168,7 @@ export class StormTerminals implements Terminals {
 
   closeSame(
     _socket: string,
-    { pane_id, pane_pid }: Pick<PaneSeen, "pane_id" | "pane_pid">,
+    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
     const same = !this.#over && this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
     if (same) this.#tmux.close(pane_id);
@@ -186,7 +180,7 @@ export class StormTerminals implements Terminals {
     return Promise.resolve();
   }
 
-  respawn(_socket: string, { pane_id, pane_pid }: PaneSeen, _launch: Launch): Promise<Opened> {
+  respawn(_socket: string, { pane_id, pane_pid }: Pane, _launch: Launch): Promise<Opened> {
     const same = this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
     return this.#opened(() => same ? this.#tmux.swap(pane_id) : undefined);
   }
@@ -203,11 +197,7 @@ export class StormTerminals implements Terminals {
     return Promise.resolve(false);
   }
 
-  signal(pid: number, started: string, signal: "SIGTERM" | "SIGKILL"): boolean {
-    return !this.#over && this.#tmux.signal(pid, started, signal);
-  }
-
-  #opened(work: () => PaneSeen | undefined): Promise<Opened> {
+  #opened(work: () => Pane | undefined): Promise<Opened> {
     const pane = this.#over ? undefined : work();
     return Promise.resolve(pane ? { ok: true, pane } : { ok: false, reason: "no pane" });
   }

@@ -1,6 +1,6 @@
 /** The clock of tests: its time stands still until a test advances it. */
 
-import type { Clock } from "kit/clock.ts";
+import { type Clock, sleepBy } from "kit/clock.ts";
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
@@ -11,16 +11,16 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const sleeper = { due: this.#now + ms, wake: resolve };
+  alarm(ms: number, ring: () => void): () => void {
+    const sleeper = { due: this.#now + ms, wake: ring };
     this.#sleepers.push(sleeper);
-    signal?.addEventListener("abort", () => {
+    return () => {
       this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-      reject(signal.reason);
-    }, { once: true });
-    return promise;
+    };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepBy(this, ms, signal);
   }
 
   /** Runs everything that is ready, the open group's commit included. */

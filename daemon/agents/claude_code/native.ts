@@ -1,6 +1,7 @@
 /** The native rung: writes into the socket by which Claude Code sessions reach each other. */
 
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/log.ts";
 import { isStopped } from "../../processes.ts";
 import { checkSocket } from "../../trusted_socket.ts";
@@ -110,7 +111,7 @@ async function connect(
 ): Promise<Deno.UnixConn | Refusal> {
   const connecting = Deno.connect({ transport: "unix", path });
   try {
-    const connection = await within(clock, CONNECT_MS_MAX, connecting);
+    const connection = await timeout(clock, CONNECT_MS_MAX, connecting);
     if (connection) return connection;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "no_socket";
@@ -128,10 +129,10 @@ async function write(
   bytes: Uint8Array<ArrayBuffer>,
   clock: Clock,
 ): Promise<Receipt> {
-  const written = await within(clock, WRITE_MS_MAX, writeAll(connection, bytes));
+  const written = await timeout(clock, WRITE_MS_MAX, writeAll(connection, bytes));
   if (!written) return { state: "unclear", reason: "write_timeout" };
   await connection.closeWrite();
-  await within(clock, HANG_UP_MS_MAX, untilHangUp(connection));
+  await timeout(clock, HANG_UP_MS_MAX, untilHangUp(connection));
   return { state: "sent" };
 }
 
@@ -145,18 +146,6 @@ async function untilHangUp(connection: Deno.UnixConn): Promise<true> {
   const ignored = new Uint8Array(1_024);
   while (await connection.read(ignored) !== null);
   return true;
-}
-
-/** What `work` comes to, or undefined when its time is up first. */
-async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
-  const over = new AbortController();
-  const alarm = clock.sleep(ms, over.signal).then(() => undefined, () => undefined);
-  try {
-    return await Promise.race([work, alarm]);
-  } finally {
-    over.abort();
-    void work.catch(() => undefined); // After the alarm its failure is no news.
-  }
 }
 
 function refused(reason: Refusal): Receipt {

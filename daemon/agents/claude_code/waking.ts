@@ -1,6 +1,7 @@
 /** The hook rung: wakes an idle session by the hook of its own that waits for that. */
 
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Parcel, Readiness, Receipt, Rung, Waiters, Waking } from "../contract.ts";
 import { shortened } from "../pane.ts";
 import { TEXT_BYTES_MAX } from "../screens.ts";
@@ -63,16 +64,13 @@ export class HookWaiters implements Waiters {
   async call(session_id: string, { delivery_id, framed, proof_id }: Parcel): Promise<Receipt> {
     const waiter = this.#take(session_id);
     if (!waiter) return { state: "refused", reason: "nobody_waits" };
-    const written = Promise.withResolvers<void>();
-    this.#unwritten.set(delivery_id, written.resolve);
+    const written = Promise.withResolvers<true>();
+    this.#unwritten.set(delivery_id, () => written.resolve(true));
     const text = shortened(framed, proof_id, { bytes_max: TEXT_BYTES_MAX, newlines: "kept" });
     waiter.answer({ then: "write", delivery_id, text });
-    const over = new AbortController();
-    const late = this.#clock.sleep(WRITTEN_MS_MAX, over.signal).then(() => "late", () => "late");
-    const first = await Promise.race([written.promise, late]);
-    over.abort();
+    const reported = await timeout(this.#clock, WRITTEN_MS_MAX, written.promise);
     this.#unwritten.delete(delivery_id);
-    return first === "late" ? { state: "unclear", reason: "write_untold" } : { state: "sent" };
+    return reported ? { state: "sent" } : { state: "unclear", reason: "write_untold" };
   }
 
   /** Whoever is taken out of the list is answered by the taker. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
 import { checkSocket } from "../../trusted_socket.ts";
 
@@ -112,7 +113,7 @@ class Line implements Disposable {
   }
 
   async opened(): Promise<"open" | Absence> {
-    return await within(this.#clock, OPEN_MS_MAX, this.#open.promise) ?? "connect_timeout";
+    return await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ?? "connect_timeout";
   }
 
   async call(method: string, params: unknown): Promise<Reply> {
@@ -121,7 +122,7 @@ class Line implements Disposable {
     const { promise, resolve } = Promise.withResolvers<Reply>();
     this.#awaited.set(id, resolve);
     this.#socket.send(JSON.stringify({ id, method, params }));
-    const reply = await within(this.#clock, ANSWER_MS_MAX, promise);
+    const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
     this.#awaited.delete(id);
     return reply ?? { state: "lost", reason: "no_answer" };
   }
@@ -143,21 +144,6 @@ class Line implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#socket.readyState <= WebSocket.OPEN) this.#socket.close();
-  }
-}
-
-/** What `work` comes to, or undefined when its time is up first. */
-export async function within<T>(
-  clock: Clock,
-  ms: number,
-  work: Promise<T>,
-): Promise<T | undefined> {
-  const over = new AbortController();
-  const alarm = clock.sleep(ms, over.signal).then(() => undefined, () => undefined);
-  try {
-    return await Promise.race([work, alarm]);
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,10 +1,11 @@
 /** The native rungs: Codex's own queue of a session, by its server's socket or by a command. */
 
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/log.ts";
 import { withoutSecrets } from "../../panes.ts";
 import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../contract.ts";
-import { type Absence, AppServer, within } from "./app_server.ts";
+import { type Absence, AppServer } from "./app_server.ts";
 import { type Doing, isThreadId, readThread, type Thread } from "./threads.ts";
 
 /** Far above any message, and far below what the server takes. */
@@ -132,19 +133,18 @@ async function queue(
   threadId: string,
   { delivery_id, framed }: Parcel,
 ): Promise<Receipt> {
-  const over = new AbortController();
   const args = ["queue", "--thread", threadId, `--message=${framed}`];
   try {
-    const running = new Deno.Command("codex", {
-      args,
-      env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-      signal: over.signal,
-    }).output();
-    const done = await within(clock, COMMAND_MS_MAX, running);
+    const done = await timeout(clock, COMMAND_MS_MAX, (signal) =>
+      new Deno.Command("codex", {
+        args,
+        env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
+        clearEnv: true,
+        stdin: "null",
+        stdout: "null",
+        stderr: "piped",
+        signal,
+      }).output());
     if (!done) return { state: "unclear", reason: "command_timeout" };
     if (done.success) return { state: "accepted" };
     const said = new TextDecoder().decode(done.stderr).slice(0, 500);
@@ -155,8 +155,6 @@ async function queue(
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return refused("no_command");
     throw error;
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,8 +1,8 @@
 /** Any program that reads lines in a tmux pane: no hooks, no dialogs of its own, no proof. */
 
-import type { Glimpse } from "../../pane_looks.ts";
-import type { Tmuxes } from "../../tmux.ts";
 import { isAlive } from "../../processes.ts";
+import type { Tmuxes } from "../../tmux.ts";
+import type { Pane } from "../../tmux_pane.ts";
 import type { Adapter, Addressee, Sighting } from "../contract.ts";
 import { type PaneOptions, paneRung } from "../pane.ts";
 import { genericScreen } from "./screen.ts";
@@ -34,7 +34,7 @@ async function sight(
 }
 
 /** `missing`: tmux has no such pane, or its server is gone; undefined when it does not say. */
-async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Glimpse | "missing" | undefined> {
+async function paneOf(peer: Addressee, tmuxes: Tmuxes): Promise<Pane | "missing" | undefined> {
   if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
   const listed = await tmuxes.at(peer.tmux_socket).looks.panes();
   if (!listed.ok) return listed.reason === "no_server" ? "missing" : undefined;

@@ -1,6 +1,9 @@
 /** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
 
 import type { Clock } from "kit/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/log.ts";
 import { tryJson } from "kit/text.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
@@ -31,46 +34,33 @@ export async function askEndpoint(
   question: EndpointQuestion,
   { clock, log, signal }: Asking,
 ): Promise<Choice> {
-  const done = new AbortController(), late = new AbortController();
-  const over = AbortSignal.any([signal, done.signal]);
-  clock.sleep(ENDPOINT_MS_MAX, over).then(() => late.abort(), () => undefined);
   const fail = (failure: Failure, why: unknown): Choice => {
     log.warn("The routing endpoint picked nobody", { failure, why });
     return nobody(failure);
   };
-  try {
+  const asked = async (limit: AbortSignal) => {
     const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify(question),
       redirect: "manual",
-      signal: AbortSignal.any([signal, late.signal]),
+      signal: limit,
     });
-    const said = await readUpTo(response, ANSWER_BYTES_MAX);
-    if (!response.ok) return fail("error", `It answered ${response.status}`);
+    const { ok, status } = response;
+    return { ok, status, said: await readUpTo(response.body, ANSWER_BYTES_MAX) };
+  };
+  try {
+    const answered = await timeout(clock, ENDPOINT_MS_MAX, asked, signal);
+    if (signal.aborted) return nobody("error");
+    if (!answered) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
+    const { ok, status, said } = answered;
+    if (!ok) return fail("error", `It answered ${status}`);
     if (said === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
-    const answer = EndpointAnswer.safeParse(tryJson(said));
+    const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(said)));
     if (!answer.success) return fail("error", answer.error.issues[0]?.message);
     const { peer, confidence, reason } = answer.data;
     return peer === null ? fail("refused", reason) : { peer, confidence };
-  } catch (fault) {
-    if (signal.aborted) return nobody("error");
-    if (late.signal.aborted) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
-    return fail("error", fault instanceof Error ? fault.message : fault);
-  } finally {
-    done.abort();
+  } catch (error) {
+    return fail("error", messageOf(error));
   }
-}
-
-/** The body as text; undefined when it is longer, of which no more is read. */
-async function readUpTo({ body }: Response, bytes_max: number): Promise<string | undefined> {
-  if (!body) return "";
-  const decoder = new TextDecoder();
-  let text = "", bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytes_max) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -1,6 +1,7 @@
 /** The body of an upload as it comes: bounded in bytes, and in how long it may stand still. */
 
 import type { Clock } from "kit/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/problem.ts";
 
 /** What a form may weigh beyond its file: boundaries, headers, fields that nobody reads. */
@@ -33,10 +34,7 @@ export async function* intake(
   let bytes = 0;
   try {
     for (;;) {
-      const over = new AbortController();
-      const sleep = clock.sleep(IDLE_MS_MAX, AbortSignal.any([over.signal, ending]));
-      const idle = sleep.then(() => undefined, () => undefined);
-      const next = await Promise.race([reader.read(), idle]).finally(() => over.abort());
+      const next = await timeout(clock, IDLE_MS_MAX, reader.read(), ending);
       if (ending.aborted) throw new Problem("shutting_down", {});
       if (!next) throw new Problem("bad_multipart", { reason: "it stands still" });
       if (next.done) return;

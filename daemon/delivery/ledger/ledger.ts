@@ -5,7 +5,7 @@ import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
 import { Ask } from "../../asks/contract.ts";
 import { toWire } from "../attachments/contract.ts";
 import type { Held, Opening } from "../contract.ts";
-import { ASK, AskRow, BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
+import { ASK, AskRow, BY_ID, byId, HELD, HeldRow, identOf, NUMBERED_ASK } from "./rows.ts";
 
 const INSERT = `insert into messages
   (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
@@ -332,7 +332,7 @@ export function asks(
 ) {
   return db.all(
     Page,
-    `select * from (${ASK.replace("select ", "select seq, ")} where kind = 'ask')
+    `select * from (${NUMBERED_ASK} where kind = 'ask')
      where (:state is null or state = :state) and seq < :before
        and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
      order by seq desc limit :limit`,

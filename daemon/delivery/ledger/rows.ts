@@ -14,13 +14,14 @@ export const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, 
   state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
   expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
-export const ASK =
-  `select correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
+const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
-  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at
-  from messages`;
+  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
+export const ASK = `select ${ASK_COLUMNS} from messages`;
+/** The same with the row's number, by which pages go. */
+export const NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
 
 /**
  * A row by one of its ids. Ours are its number in disguise: found by its key, without an index. One

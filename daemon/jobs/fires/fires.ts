@@ -1,7 +1,7 @@
 /** The runner: gives what is due to an executor, and bounds what has not reached one. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem, type ProblemCode } from "kit/problem.ts";
+import { type ProblemCode, refusalOf } from "kit/problem.ts";
 import { DAEMON } from "../../delivery/contract.ts";
 import { ANY_PROGRAM } from "../../peers/contract.ts";
 import type { Notices } from "../notices.ts";
@@ -195,10 +195,11 @@ export class Fires {
     try {
       const { attempt_id: mark } = attempt;
       started = await this.#needs.spawns.start({ ...startOf(job), resumes, mark });
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
       const still = this.#still(attempt);
-      if (still) this.#giveUp(still.job, fault.code, fault.toBody().detail);
+      if (still) this.#giveUp(still.job, refusal.code, refusal.toBody().detail);
       return;
     }
     const entered = db.transact((tx) => {
@@ -257,12 +258,13 @@ export class Fires {
   #orRefused(job: StoredJob, work: () => void): void {
     try {
       work();
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      const passing = PASSING.includes(fault.code);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      const passing = PASSING.includes(refusal.code);
       if (passing && job.state === "dispatching") return; // The next beat tries again.
-      if (passing) return this.#wait(job, fault.code, this.#ground.clock.now() + AGAIN_MS);
-      this.#giveUp(job, fault.code, fault.toBody().detail);
+      if (passing) return this.#wait(job, refusal.code, this.#ground.clock.now() + AGAIN_MS);
+      this.#giveUp(job, refusal.code, refusal.toBody().detail);
     }
   }
 

@@ -1,7 +1,7 @@
 /** The desk of scheduled messages: what is said later, and what came of it. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem, saidOf } from "kit/problem.ts";
+import { isProblem, Problem, refusalOf, saidOf } from "kit/problem.ts";
 import { shownName } from "kit/text.ts";
 import { nextFire } from "../../cron.ts";
 import type { Address, Role } from "../../peers/contract.ts";
@@ -235,9 +235,10 @@ export class Schedules {
       `${detail} (${error}). See it with: mesh schedule show ${schedule_id}`;
     try {
       db.transact(() => this.#needs.tell(from_peer_id, text));
-    } catch (fault) {
-      if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-      log.debug("A sender could not be told", { peer_id: from_peer_id, code: fault.code });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (!refusal) throw error;
+      log.debug("A sender could not be told", { peer_id: from_peer_id, code: refusal.code });
     }
   }
 

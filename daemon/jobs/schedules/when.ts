@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/contract.ts";
+import { parseFromNow } from "kit/core/duration.ts";
 
 /** An instant, or milliseconds from now. */
 export type When = { readonly at: number } | { readonly in_ms: number };
@@ -11,16 +12,6 @@ export const LATE_MS_MAX = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 /** Further away it is a slip of the keys. */
 export const AHEAD_MS_MAX = 10 * YEAR_MS;
-
-// deno-fmt-ignore
-const UNITS: readonly (readonly [words: readonly string[], ms: number])[] = [
-  [["w", "week", "weeks"],                             604_800_000],
-  [["d", "day", "days"],                               86_400_000 ],
-  [["h", "hr", "hrs", "hour", "hours"],                3_600_000  ],
-  [["m", "min", "mins", "minute", "minutes"],          60_000     ],
-  [["s", "sec", "secs", "second", "seconds"],          1000       ],
-];
-const MS_OF = new Map(UNITS.flatMap(([words, ms]) => words.map((word) => [word, ms] as const)));
 
 const ALLOWED = "an instant with its offset, such as 2026-11-21T09:00:00+01:00, or so long from " +
   "now, such as 10m, in 2h, 1h30m or 2d";
@@ -48,22 +39,8 @@ export function faultOf(at: number, now: number): string | undefined {
 function read(text: string): When | undefined {
   const instant = Instant.safeParse(text);
   if (instant.success) return { at: instant.data };
-  const span = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
-  const in_ms = span === undefined ? undefined : spanOf(span.toLowerCase());
+  const in_ms = parseFromNow(text);
   return in_ms === undefined ? undefined : { in_ms };
-}
-
-/** Milliseconds of `1h30m`, each unit once and the larger ones first; undefined for what is none. */
-function spanOf(text: string): number | undefined {
-  if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(text)) return undefined;
-  let total = 0, last = Infinity;
-  for (const [, count, word = ""] of text.matchAll(/(?<!\d)(\d+)\s*([a-z]+)/g)) {
-    const unit = MS_OF.get(word);
-    if (unit === undefined || unit >= last) return undefined;
-    total += Number(count) * unit;
-    last = unit;
-  }
-  return total;
 }
 
 function iso(at: number): string {

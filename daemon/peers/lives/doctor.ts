@@ -53,6 +53,11 @@ export class Doctor {
     this.#needs = needs;
   }
 
+  /** Of how many peers findings are remembered. */
+  get size(): number {
+    return this.#known.size;
+  }
+
   /** What is known of a peer now. Nothing about it is changed; what is new is told once. */
   async examine(peer_id: string): Promise<Report> {
     const evidence = await this.#gather(peer_id);
@@ -95,6 +100,9 @@ export class Doctor {
   #tell(peer_id: string, contradictions: readonly Contradiction[]): void {
     const before = this.#known.get(peer_id);
     const { db, events } = this.#ground;
+    for (const known of this.#known.keys()) {
+      if (rows.get(db, known)?.closed !== false) this.#known.delete(known); // It was removed.
+    }
     if (contradictions.length === 0) this.#known.delete(peer_id);
     else this.#known.set(peer_id, new Set(contradictions.map(({ code }) => code)));
     const news = contradictions.filter(({ code }) => !before?.has(code));
@@ -191,7 +199,7 @@ function processOf({ agent_pid, agent_started }: StoredPeer): string {
 
 function sightOf(pane: PaneSight | null): string {
   if (pane?.state !== "found") return pane?.state ?? "not looked at";
-  const { pid, command, dead } = pane.pane;
+  const { pane_pid: pid, command, dead } = pane.pane;
   return dead ? "dead" : `${command}, pid ${pid}`;
 }
 

@@ -3,6 +3,7 @@
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
 import type { PaneSights } from "../../pane_sights.ts";
+import { type ProcessControl, type Signal, terminate } from "../../processes.ts";
 import type { Processes } from "../admission.ts";
 import { isLive } from "../directory.ts";
 import type { Peers } from "../peers.ts";
@@ -12,15 +13,10 @@ import type { Killed } from "./contract.ts";
 /** How long a process may take to put its things in order, and then to be taken down. */
 export const GRACE_MS = 5_000;
 const DEATH_MS_MAX = 2_000;
-const LOOK_EVERY_MS = 50;
-
-export type Signal = Killed["signal"];
 
 /** Processes that may be looked at, and told to end. */
-export interface Mortals extends Processes {
+export interface Mortals extends Processes, ProcessControl {
   parentOf(pid: number): number | undefined;
-  /** `forbidden`: it is another user's. */
-  signal(pid: number, signal: Signal): "sent" | "gone" | "forbidden";
 }
 
 export interface EndingNeeds {
@@ -65,25 +61,15 @@ export class Ending {
   }
 
   async #end(peer_id: string, { agent_pid, agent_started }: Process): Promise<Signal> {
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      // Between this look and the signal lies no wait: a pid is not given away so fast.
-      if (!this.#needs.processes.isAlive(agent_pid, agent_started)) return "SIGTERM";
-      const sent = this.#needs.processes.signal(agent_pid, signal);
-      if (sent === "forbidden") throw refused(peer_id, "not_permitted");
-      const patience = signal === "SIGTERM" ? GRACE_MS : DEATH_MS_MAX;
-      if (await this.#hasEnded({ agent_pid, agent_started }, patience)) return signal;
-    }
-    throw refused(peer_id, "does_not_end");
-  }
-
-  async #hasEnded({ agent_pid, agent_started }: Process, patience: number): Promise<boolean> {
-    const { clock } = this.#ground;
-    const until = clock.now() + patience;
-    while (this.#needs.processes.isAlive(agent_pid, agent_started)) {
-      if (clock.now() >= until) return false;
-      await clock.sleep(LOOK_EVERY_MS);
-    }
-    return true;
+    const ended = await terminate({ pid: agent_pid, started: agent_started }, {
+      term_ms: GRACE_MS,
+      kill_ms: DEATH_MS_MAX,
+      clock: this.#ground.clock,
+      processes: this.#needs.processes,
+    });
+    if (ended === "forbidden") throw refused(peer_id, "not_permitted");
+    if (ended === "alive") throw refused(peer_id, "does_not_end");
+    return ended === "gone" ? "SIGTERM" : ended;
   }
 
   /**
@@ -94,7 +80,7 @@ export class Ending {
     const { sights, machine, processes } = this.#needs;
     const { db } = this.#ground;
     const panes = await sights.all(rows.tmuxSockets(db, machine));
-    if (panes.some(({ pid }) => processes.parentOf(pid) === agent_pid)) {
+    if (panes.some(({ pane_pid }) => processes.parentOf(pane_pid) === agent_pid)) {
       throw refused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};

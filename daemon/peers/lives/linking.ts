@@ -213,7 +213,7 @@ export class Linking {
 }
 
 function toOrphan(pane: PaneFacts): Orphan {
-  const { pane_id, tmux_socket, pid, command, cwd, session, window, front } = pane;
+  const { pane_id, tmux_socket, pane_pid: pid, command, cwd, session, window, front } = pane;
   const [program = "", script = ""] = front?.args ?? [];
   const names = [command, program, script].flatMap((
     text,

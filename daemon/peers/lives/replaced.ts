@@ -6,21 +6,47 @@ export interface Execution {
   readonly agent_pid: number;
 }
 
+/** Executions of one peer that are known at once: the processes of older ones are long gone. */
+const EXECUTIONS_MAX = 16;
+
+export interface Replacement extends Execution {
+  readonly peer_id: string;
+  readonly restart_id: string;
+}
+
 /**
- * Known in memory only, until the daemon restarts (specification 3). Whoever replaces an execution
- * notes it before anything of it is stopped.
+ * Known in memory only, until the daemon restarts (specification 3). A restart notes an execution
+ * before it stops anything of it.
  */
 export class Replaced {
-  readonly #restarts = new Map<string, string>();
+  readonly #restarts = new Map<string, Omit<Replacement, keyof Execution>>();
 
-  note({ pane_id, agent_pid, restart_id }: Execution & { readonly restart_id: string }): void {
-    this.#restarts.set(keyOf({ pane_id, agent_pid }), restart_id);
+  /** How many executions are known. */
+  get size(): number {
+    return this.#restarts.size;
+  }
+
+  note({ pane_id, agent_pid, peer_id, restart_id }: Replacement): void {
+    const key = keyOf({ pane_id, agent_pid });
+    this.#restarts.delete(key); // The newest comes last.
+    this.#restarts.set(key, { peer_id, restart_id });
+    const [oldest, ...rest] = this.#keysOf(peer_id);
+    if (oldest !== undefined && rest.length >= EXECUTIONS_MAX) this.#restarts.delete(oldest);
+  }
+
+  /** Its peer was removed: nobody asks about its executions any more. */
+  forget(peer_id: string): void {
+    for (const key of this.#keysOf(peer_id)) this.#restarts.delete(key);
   }
 
   /** The restart that replaced this execution; both of pane and process must match. */
   matches({ pane_id, agent_pid }: { [F in keyof Execution]?: Execution[F] | undefined }) {
     if (pane_id === undefined || agent_pid === undefined) return undefined;
-    return this.#restarts.get(keyOf({ pane_id, agent_pid }));
+    return this.#restarts.get(keyOf({ pane_id, agent_pid }))?.restart_id;
+  }
+
+  #keysOf(peer_id: string): string[] {
+    return [...this.#restarts].filter(([, of]) => of.peer_id === peer_id).map(([key]) => key);
   }
 }
 

@@ -3,6 +3,8 @@
 import * as z from "zod";
 import type { Clock } from "kit/clock.ts";
 import { OK } from "kit/contract.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/problem.ts";
 import { tryJson } from "kit/text.ts";
 import { type CreateShare, Share } from "./contract.ts";
@@ -84,18 +86,17 @@ export class Shares {
 
   async #send(address: URL, init: RequestInit) {
     const { send } = this.#mustRelay();
-    const done = new AbortController(), late = new AbortController();
-    this.#needs.clock.sleep(RELAY_MS_MAX, done.signal).then(() => late.abort(), () => undefined);
-    try {
-      const response = await send(new Request(address, { ...init, signal: late.signal }));
+    const asked = async (signal: AbortSignal) => {
+      const response = await send(new Request(address, { ...init, signal }));
       return { ok: response.ok, status: response.status, text: await response.text() };
-    } catch (fault) {
-      const why = fault instanceof Error ? fault.message : String(fault);
-      const reason = late.signal.aborted ? `no answer within ${RELAY_MS_MAX / 1000} s` : why;
-      throw new Problem("relay_unreachable", { reason }, fault);
-    } finally {
-      done.abort();
-    }
+    };
+    const answer = await timeout(this.#needs.clock, RELAY_MS_MAX, asked).catch((error) => {
+      const reason = messageOf(error);
+      throw new Problem("relay_unreachable", { reason }, error);
+    });
+    if (answer) return answer;
+    const reason = `no answer within ${RELAY_MS_MAX / 1000} s`;
+    throw new Problem("relay_unreachable", { reason });
   }
 }
 

@@ -3,7 +3,9 @@
 import { Problem } from "kit/problem.ts";
 import type { Adapter, Addressee } from "../../agents/contract.ts";
 import { ANY_PROGRAM } from "../../peers/contract.ts";
-import type { PaneSeen, Terminals } from "../../panes.ts";
+import type { Terminals } from "../../panes.ts";
+import type { ProcessControl } from "../../processes.ts";
+import type { Pane } from "../../tmux_pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import { allowedFolder } from "../paths.ts";
 import type { Restart } from "./contract.ts";
@@ -24,8 +26,7 @@ export interface PreflightNeeds {
   readonly machine: string;
   adapter(backend: string): Adapter | undefined;
   profileOf(peer_id: string): string | undefined;
-  isAlive(pid: number, started: string): boolean;
-  startOf(pid: number): string | undefined;
+  readonly processes: ProcessControl & { startOf(pid: number): string | undefined };
 }
 
 /** What is to be done, checked to the last step before anything is touched. */
@@ -33,7 +34,7 @@ export interface Plan {
   readonly ok: true;
   readonly subject: Subject;
   readonly socket: string;
-  readonly pane: PaneSeen;
+  readonly pane: Pane;
   readonly cwd: string;
   readonly command: Command;
   readonly would_run: readonly string[];
@@ -139,14 +140,15 @@ async function folderFor(
 /** The pane, and the agent's own process in it: nothing that cannot be proved is stopped. */
 async function placeOf(
   { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
-  { terminals, isAlive }: PreflightNeeds,
-): Promise<{ socket: string; pane: PaneSeen; process: Plan["process"] }> {
+  { terminals, processes }: PreflightNeeds,
+): Promise<{ socket: string; pane: Pane; process: Plan["process"] }> {
   if (status === "retired") throw new No("retired", "It is retired");
   if (tmux_socket === null || pane_id === null) throw new No("no_pane", "It is in no tmux pane");
   const pane = await terminals.look(tmux_socket, pane_id);
   if (!pane) throw new No("pane_missing", `tmux knows of no pane ${pane_id}`);
   const place = { socket: tmux_socket, pane };
-  const runs = agent_pid !== null && agent_started !== null && isAlive(agent_pid, agent_started);
+  const runs = agent_pid !== null && agent_started !== null &&
+    processes.isAlive(agent_pid, agent_started);
   if (!runs && pane.dead) return { ...place, process: undefined };
   if (status === "offline") throw new No("not_live", "It is offline, and its pane is another's");
   if (!runs) throw new No("no_process", "Its own process is not known to run");

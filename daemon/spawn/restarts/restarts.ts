@@ -1,7 +1,7 @@
 /** The restarts desk: one journaled walk from preflight to seed; nothing is stopped unchecked. */
 
 import type { Ground } from "kit/ground.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/problem.ts";
 import type { Registration } from "../../peers/contract.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
 import { type Restart, type RestartAsked, type RestartBlock, RestartStage } from "./contract.ts";
@@ -19,6 +19,7 @@ import { Failure, Walk } from "./walk.ts";
 /** An execution that a restart replaced: what it still says of its end is ignored. */
 export interface Replacement {
   readonly restart_id: string;
+  readonly peer_id: string;
   readonly pane_id: string;
   readonly agent_pid: number;
 }
@@ -168,7 +169,7 @@ export class Restarts {
     for (const open of rows.open(this.#ground.db)) {
       const { restart_id, peer_id, state, old_pid, old_started, new_pid, new_started } = open;
       const runs = new_pid !== null && new_started !== null &&
-        this.#needs.isAlive(new_pid, new_started);
+        this.#needs.processes.isAlive(new_pid, new_started);
       const stage = RestartStage.parse(state);
       const wanted = (this.#needs.subject(peer_id)?.status ?? "retired") !== "retired";
       if (wanted && runs && (stage === "register" || stage === "seed")) {
@@ -179,7 +180,9 @@ export class Restarts {
         this.fail(restart_id, new Failure("daemon_restart", detail));
         if (wanted && old_pid !== null && old_started !== null) {
           // What was to be stopped runs on.
-          if (this.#needs.isAlive(old_pid, old_started)) this.#needs.peers.sighted(peer_id);
+          if (this.#needs.processes.isAlive(old_pid, old_started)) {
+            this.#needs.peers.sighted(peer_id);
+          }
         }
       }
     }
@@ -239,10 +242,11 @@ export class Restarts {
       const note = { from_peer: seed_from ?? NOBODY, to_peer: peer_id, text: seed };
       try {
         this.#needs.notify(note, { proven_human: seed_human });
-      } catch (fault) {
-        if (!(fault instanceof Problem) || isProblem(fault, "storage_failed")) throw fault;
-        const detail = `The agent is back, but its message was refused: ${fault.toBody().detail}`;
-        return this.fail(restart_id, new Failure(fault.code, detail));
+      } catch (error) {
+        const refusal = refusalOf(error);
+        if (!refusal) throw error;
+        const detail = `The agent is back, but its message was refused: ${refusal.toBody().detail}`;
+        return this.fail(restart_id, new Failure(refusal.code, detail));
       }
       this.step(restart_id, "restarted", { seed: null });
     });

@@ -1,6 +1,7 @@
 /** One restart on its way: waits for the turn to end, stops the process, launches, looks for it. */
 
 import type { Ground } from "kit/ground.ts";
+import { terminate } from "../../processes.ts";
 import type { RestartEvent } from "../machine.ts";
 import type { Plan, Subject } from "./preflight.ts";
 import type { RestartNeeds } from "./restarts.ts";
@@ -99,9 +100,9 @@ export class Walk {
 
   /** What was not stopped after all is there as before. */
   #back(): void {
-    const { isAlive, subject, peers } = this.#needs;
+    const { processes, subject, peers } = this.#needs;
     const { process, subject: { peer_id } } = this.#plan;
-    if (!process || !isAlive(process.pid, process.started)) return;
+    if (!process || !processes.isAlive(process.pid, process.started)) return;
     if (subject(peer_id)?.status === "offline") peers.sighted(peer_id);
   }
 
@@ -153,17 +154,18 @@ export class Walk {
 
   /** Its own process and no other: by pid and start time, first asked, then made to end. */
   async #stop(): Promise<void> {
-    const { terminals, isAlive, replaced } = this.#needs;
-    const { process, pane } = this.#plan;
+    const { processes, replaced, ending } = this.#needs;
+    const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
     if (!process) return void this.#step("stopped");
-    const { pid, started } = process;
-    replaced({ restart_id: this.#restart_id, pane_id: pane.pane_id, agent_pid: pid });
-    const patience = [["SIGTERM", TERM_MS_MAX], ["SIGKILL", KILL_MS_MAX]] as const;
-    for (const [signal, ms_max] of patience) {
-      if (!terminals.signal(pid, started, signal)) break;
-      if (await this.#within(ms_max, () => !isAlive(pid, started))) break;
+    const { pid } = process;
+    replaced({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
+    const limits = { term_ms: TERM_MS_MAX, kill_ms: KILL_MS_MAX };
+    const { clock } = this.#ground;
+    const ended = await terminate(process, { ...limits, clock, signal: ending, processes });
+    if (ended === "forbidden") {
+      throw new Failure("not_permitted", `Process ${pid} belongs to another user`);
     }
-    if (isAlive(pid, started)) throw new Failure("did_not_stop", `Process ${pid} did not end`);
+    if (ended === "alive") throw new Failure("did_not_stop", `Process ${pid} did not end`);
     this.#step("stopped");
   }
 
@@ -176,15 +178,19 @@ export class Walk {
     const opened = await terminals.respawn(socket, pane, { cwd, argv: command.argv, env });
     if (!opened.ok) throw new Failure("not_launched", `tmux: ${opened.reason}`);
     const new_pid = opened.pane.pane_pid;
-    this.#step("launched", { new_pid, new_started: this.#needs.startOf(new_pid) ?? null });
+    this.#step("launched", {
+      new_pid,
+      new_started: this.#needs.processes.startOf(new_pid) ?? null,
+    });
   }
 
   /** The same peer is back once it is live as another process than before. */
   async #register(): Promise<void> {
-    const { isAlive, peers, registersItself } = this.#needs;
+    const { processes, peers, registersItself } = this.#needs;
     const { subject: { peer_id, backend }, process } = this.#plan;
     const { new_pid, new_started } = this.#desk.mustGet(this.#restart_id);
-    const runs = () => new_pid !== null && new_started !== null && isAlive(new_pid, new_started);
+    const runs = () =>
+      new_pid !== null && new_started !== null && processes.isAlive(new_pid, new_started);
     const isBack = () => {
       const now = this.#mustBeWanted();
       const live = now.status === "online" || now.status === "busy";

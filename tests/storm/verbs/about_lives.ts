@@ -102,7 +102,7 @@ async function staleEnd(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
   const execution = { pane_id: "%9", agent_pid: 999 };
-  storm.w.daemon.replaced.note({ ...execution, restart_id: "restart-1" });
+  storm.w.daemon.replaced.note({ ...execution, peer_id, restart_id: "restart-1" });
   const statusOf = async () => (await storm.get(`/peers/${peer_id}`))["status"];
   const before = await statusOf();
   await storm.post(`/peers/${peer_id}/offline`, { ...execution, terminal: storm.chance.oneIn(2) });
