@@ -128,18 +128,30 @@ function upgradeFor(daemon: Daemon, request: Request, caller: Caller): Response 
   const may_prove = upgrades && daemon.gate.has_token;
   if (!caller.authorized && !may_prove) throw new Problem("unauthorized", {});
   if (!upgrades) throw new Problem("upgrade_required", {});
-  return upgrade(request, (line) => wire(daemon, line, caller));
+  const { strangers, callers } = daemon;
+  const stranger = !caller.authorized && !callers.isOwnUser(caller.remote);
+  if (stranger && strangers.full) throw new Problem("unauthorized", {});
+  let leave = () => {};
+  return upgrade(request, (line) => {
+    if (stranger) leave = strangers.enter();
+    return wire(daemon, line, { ...caller, proved: () => leave() });
+  }, () => leave());
 }
 
 function holdsHookToken({ identity }: Daemon, token: string | undefined): boolean {
   return token !== undefined && equalSecrets(token, identity.hook_token);
 }
 
+/** Who opens a socket; `proved` hears of the token that its first frame brought. */
+interface Entering extends Pick<Caller, "authorized" | "remote"> {
+  readonly proved?: () => void;
+}
+
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
 export function wire(
   daemon: Daemon,
   line: Line,
-  { authorized, remote }: Pick<Caller, "authorized" | "remote">,
+  { authorized, remote, proved }: Entering,
 ): Wire {
   const { peers, delivery, directory } = daemon;
   return new Wire(
@@ -147,7 +159,10 @@ export function wire(
     {
       version: VERSION,
       authorized: (connect) => {
-        if (daemon.gate.isToken(connect.auth_token)) return "caller";
+        if (daemon.gate.isToken(connect.auth_token)) {
+          proved?.();
+          return "caller";
+        }
         const hooks = holdsHookToken(daemon, connect.auth_token);
         return hooks && isPlugin(connect) ? "reporter" : undefined;
       },
