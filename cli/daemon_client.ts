@@ -8,6 +8,7 @@ import { peerByPane } from "../daemon/peers/contract.ts";
 import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
 import { configPath, type Env, readTextOrNothing, statePath } from "../daemon/places.ts";
+import { listenerAt } from "../daemon/own_listener.ts";
 import { isAlive } from "../daemon/processes.ts";
 
 /** What a daemon writes once it listens (contract 8). */
@@ -15,6 +16,8 @@ const Beacon = z.object({
   pid: z.number().int().positive(),
   url: z.url(),
   started_at: z.iso.datetime({ offset: true }),
+  /** When the process began, as the kernel tells it; a daemon of an earlier version says nothing. */
+  process_started: z.string().optional(),
 });
 export type Beacon = z.infer<typeof Beacon>;
 
@@ -43,7 +46,10 @@ interface Sending {
 }
 
 export interface Daemon {
+  /** Where it is, or would be: to be shown. */
   readonly url: string;
+  /** Where to send what is secret. Throws where no daemon of ours is there. */
+  address(): string;
   readonly call: Call;
   /** For what is no contract of JSON: the stream, uploads. */
   get(path: string, init?: Sending): Promise<Response>;
@@ -60,7 +66,9 @@ export function readBeacon(env: Env): Beacon | undefined {
   const text = readTextOrNothing(beaconPath(env));
   if (text === undefined) return undefined;
   const beacon = Beacon.safeParse(tryJson(text));
-  return beacon.success && isAlive(beacon.data.pid) ? beacon.data : undefined;
+  if (!beacon.success) return undefined;
+  const { pid, process_started } = beacon.data;
+  return isAlive(pid, process_started) ? beacon.data : undefined;
 }
 
 export function beaconPath(env: Env): string {
@@ -83,6 +91,7 @@ export function findDaemon(env: Env, person: boolean): Daemon {
   const configured = addressOf(config["daemon.host"], config["daemon.port"]);
   // Looked up each time: a daemon that was restarted meanwhile may be at another port.
   const find = () => readBeacon(env)?.url ?? configured;
+  const address = () => readBeacon(env)?.url ?? ours(configured);
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(person && { "x-mesh-terminal": String(Deno.pid) }),
@@ -91,8 +100,9 @@ export function findDaemon(env: Env, person: boolean): Daemon {
     get url() {
       return find();
     },
+    address,
     call: async (contract, given) => {
-      const url = find();
+      const url = address();
       try {
         return await client(url, (request) => reach(url, request), headers)(contract, given);
       } catch (fault) {
@@ -100,10 +110,10 @@ export function findDaemon(env: Env, person: boolean): Daemon {
         throw fault;
       }
     },
-    get: (path, init = {}) => {
-      const url = find();
+    get: async (path, init = {}) => {
+      const url = address();
       const all = { ...headers, ...init.headers };
-      return reach(url, new Request(new URL(path, url), { ...init, headers: all }));
+      return await reach(url, new Request(new URL(path, url), { ...init, headers: all }));
     },
   };
 }
@@ -157,6 +167,15 @@ async function reach(url: string, request: Request): Promise<Response> {
     if (request.signal.aborted) throw fault;
     throw new Unreachable(url, fault);
   }
+}
+
+/**
+ * Without a running daemon's own word another user's program may be at our address, and would be
+ * sent the token.
+ */
+function ours(url: string): string {
+  if (listenerAt(new URL(url)) !== "not_ours") return url;
+  throw new Unreachable(url, new Error("no program of this user listens there"));
 }
 
 function addressOf(host: string, port: number): string {

@@ -191,12 +191,14 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
 function daemonNotice(env: Env): { url: string; held_ms: number } | undefined {
   const notice = readTextOrNothing(`${statePath(env)}/daemon.json`);
   if (notice === undefined) return undefined;
-  const { url, pid, approval_seconds }: Record<string, unknown> = JSON.parse(notice);
+  const notes: Record<string, unknown> = JSON.parse(notice);
+  const { url, pid, process_started, approval_seconds } = notes;
   if (typeof url !== "string" || typeof pid !== "number") {
     throw new Error("daemon.json names no url or no pid");
   }
   const held_ms = typeof approval_seconds === "number" ? approval_seconds * 1000 : 0;
-  return isAlive(pid) ? { url, held_ms } : undefined;
+  const started = typeof process_started === "string" ? process_started : undefined;
+  return isAlive(pid, started) ? { url, held_ms } : undefined;
 }
 
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "kit/clock.ts";
 import { tryJson } from "kit/text.ts";
 import { type Env, readTextOrNothing, statePath } from "../places.ts";
+import { isAlive } from "../processes.ts";
 
 /** Messages that may wait for the daemon at once; more is no agent, but a fault. */
 const IN_FLIGHT_MAX = 256;
@@ -154,8 +155,13 @@ class StdioProxy {
   #address(): URL {
     const text = readTextOrNothing(join(statePath(this.#env), "daemon.json"));
     const beacon = tryJson(text ?? "");
-    const url = isJson(beacon) ? beacon["url"] : undefined;
-    if (typeof url !== "string" || !URL.canParse(url)) throw new NoDaemon("No mesh daemon is up");
+    const { url, pid, process_started } = isJson(beacon) ? beacon : {};
+    const started = typeof process_started === "string" ? process_started : undefined;
+    // At the address of one that has ended another user's program may listen, for the token.
+    const is_up = typeof pid === "number" && isAlive(pid, started);
+    if (!is_up || typeof url !== "string" || !URL.canParse(url)) {
+      throw new NoDaemon("No mesh daemon is up");
+    }
     return new URL("/mcp", url);
   }
 

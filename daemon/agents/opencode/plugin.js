@@ -77,6 +77,16 @@ function readText(path) {
   }
 }
 
+/**
+ * Whether the daemon of this notice runs: at the address of one that has ended another user's
+ * program may listen, for the token.
+ */
+function isUp({ pid, process_started }) {
+  if (process.platform !== "linux" || process_started === undefined) return true;
+  const stat = readText(`/proc/${pid}/stat`) ?? "";
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
+}
+
 function later(ms, work) {
   const timer = setTimeout(quiet(work), ms);
   timer.unref?.(); // opencode ends when it wants to.
@@ -134,7 +144,9 @@ class Line {
   /** Looked up each time: a daemon that was started again may be at another port. */
   #dial() {
     try {
-      const { url } = JSON.parse(readText(join(this.#state, "daemon.json")) ?? "{}");
+      const notice = JSON.parse(readText(join(this.#state, "daemon.json")) ?? "{}");
+      if (!isUp(notice)) return undefined;
+      const { url } = notice;
       const at = new URL("/ws", url);
       at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
       return new WebSocket(at.href);
