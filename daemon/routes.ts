@@ -59,6 +59,8 @@ export function routesOf(daemon: Daemon): Route[] {
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
+      mayAnswer: (correlation_id, caller) =>
+        daemon.questions.refuseAgents(correlation_id, () => callers.isAgent(caller)),
       senderOf,
       stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
@@ -66,7 +68,11 @@ export function routesOf(daemon: Daemon): Route[] {
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       router: daemon.router,
     }),
-    ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
+    ...questionRoutes(
+      daemon.questions,
+      mannersOf({ provenHuman }),
+      (caller) => callers.isAgent(caller),
+    ),
     ...manyRoutes(daemon.many, mannersOf({ provenHuman }), { senderOf }),
     ...deliveryRoutes(daemon, {
       provenHuman,
@@ -76,7 +82,7 @@ export function routesOf(daemon: Daemon): Route[] {
       upgrade: (request, caller) => upgradeFor(daemon, request, caller),
     }),
     ...messageRoutes(daemon.messages),
-    ...inboxRoutes(daemon.inbox),
+    ...inboxRoutes(daemon.inbox, { isAgent: (caller) => callers.isAgent(caller) }),
     ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
@@ -177,7 +183,13 @@ export function wire(
       chat: (peer_id, said) => {
         if (directory.isOpen(peer_id)) peers.chat(peer_id, said);
       },
-      verb: (session, verb) => doVerb(daemon, session, verb),
+      verb: (session, verb) => {
+        const { correlation_id } = verb;
+        if (typeof correlation_id === "string") {
+          daemon.questions.refuseAgents(correlation_id, () => daemon.callers.isAgent({ remote }));
+        }
+        return doVerb(daemon, session, verb);
+      },
     },
     line,
     { authorized },

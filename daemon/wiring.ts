@@ -203,19 +203,20 @@ export function openInbox(house: Daemon): Inbox {
     offer: (item, message) => house.surfaces.offer(item, message),
     history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
-    ack: (correlation_id, said) => {
+    ack: (correlation_id, said, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.asks.ack({ correlation_id, from_peer, ...said }, { proven_human: true });
+      house.asks.ack({ correlation_id, from_peer, ...said }, by);
     },
-    answer: (correlation_id, said) => {
+    answer: (correlation_id, said, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.questions.answer({ correlation_id, from_peer, ...said }, { proven_human: true });
+      house.questions.refuseAgents(correlation_id, () => !by.proven_human);
+      house.questions.answer({ correlation_id, from_peer, ...said }, by);
     },
-    openAsk: (to_peer, { text, attachments, origin }, reply_to) => {
+    openAsk: (to_peer, { text, attachments, origin }, reply_to, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
       const asked = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
       const about = { ...(reply_to && { reply_to }), ...(origin && { origin }) };
-      const { ticket } = house.asks.open({ ...asked, ...about }, { proven_human: true });
+      const { ticket } = house.asks.open({ ...asked, ...about }, by);
       return ticket?.message.correlation_id ?? "";
     },
   });
