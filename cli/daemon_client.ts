@@ -7,6 +7,7 @@ import { listInbox } from "../daemon/inbox/contract.ts";
 import { readConfig } from "../daemon/config.ts";
 import { configPath, type Env, readTextOrNothing } from "../daemon/places.ts";
 import { runningDaemon } from "../daemon/runtime_file.ts";
+import { listenerAt } from "../daemon/own_listener.ts";
 
 /** The name of a caller that is neither a peer nor a person. */
 const NOBODY = "cli";
@@ -33,7 +34,10 @@ interface Sending {
 }
 
 export interface Daemon {
+  /** Where it is, or would be: to be shown. */
   readonly url: string;
+  /** Where to send what is secret. Throws where no daemon of ours is there. */
+  address(): string;
   readonly call: Call;
   /** For what is no contract of JSON: the stream, uploads. */
   get(path: string, init?: Sending): Promise<Response>;
@@ -61,6 +65,7 @@ export function findDaemon(env: Env, person: boolean): Daemon {
   const configured = addressOf(config["daemon.host"], config["daemon.port"]);
   // Looked up each time: a daemon that was restarted meanwhile may be at another port.
   const find = () => runningDaemon(env)?.url ?? configured;
+  const address = () => runningDaemon(env)?.url ?? ours(configured);
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(person && { "x-mesh-terminal": String(Deno.pid) }),
@@ -69,8 +74,9 @@ export function findDaemon(env: Env, person: boolean): Daemon {
     get url() {
       return find();
     },
+    address,
     call: async (contract, given) => {
-      const url = find();
+      const url = address();
       try {
         return await client(url, (request) => reach(url, request), headers)(contract, given);
       } catch (fault) {
@@ -78,10 +84,10 @@ export function findDaemon(env: Env, person: boolean): Daemon {
         throw fault;
       }
     },
-    get: (path, init = {}) => {
-      const url = find();
+    get: async (path, init = {}) => {
+      const url = address();
       const all = { ...headers, ...init.headers };
-      return reach(url, new Request(new URL(path, url), { ...init, headers: all }));
+      return await reach(url, new Request(new URL(path, url), { ...init, headers: all }));
     },
   };
 }
@@ -135,6 +141,15 @@ async function reach(url: string, request: Request): Promise<Response> {
     if (request.signal.aborted) throw fault;
     throw new Unreachable(url, fault);
   }
+}
+
+/**
+ * Without a running daemon's own word another user's program may be at our address, and would be
+ * sent the token.
+ */
+function ours(url: string): string {
+  if (listenerAt(new URL(url)) !== "not_ours") return url;
+  throw new Unreachable(url, new Error("no program of this user listens there"));
 }
 
 function addressOf(host: string, port: number): string {

@@ -28,6 +28,7 @@ import { Sockets } from "./delivery/ws/sockets.ts";
 import type { AgentProcesses } from "./callers/agent_processes.ts";
 import type { CallerFacts, Callers } from "./callers/callers.ts";
 import { Pages } from "./callers/pages/pages.ts";
+import { Strangers } from "./callers/strangers.ts";
 import type { Gate } from "./door.ts";
 import type { Files } from "./files.ts";
 import { welcomeHuman } from "./greeter.ts";
@@ -152,6 +153,7 @@ export class Daemon implements AsyncDisposable {
   readonly meters: Meters;
   readonly agent_processes: AgentProcesses;
   readonly callers: Callers;
+  readonly strangers = new Strangers();
   readonly pages: Pages;
   readonly gate: Gate;
   readonly idempotency: Idempotency;

@@ -100,7 +100,9 @@ async function serveUntilTold(
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
     : {};
-  writeRuntimeFile(env, { pid: Deno.pid, url, started_at, ...approvals });
+  // A pid may be another program's once we are gone: whoever sends a token here looks at both.
+  const process = { pid: Deno.pid, process_started: startOf(Deno.pid) };
+  writeRuntimeFile(env, { ...process, url, started_at, ...approvals });
   log.info("The daemon listens", { url, state, pid: Deno.pid });
   const memory = new Memory(ownHeap());
   const beating = daemon.run(() => {

@@ -59,6 +59,8 @@ export function routesOf(daemon: Daemon): Route[] {
     ...spawnRoutes(daemon.spawns, daemon.restarts, spawnDoors(daemon, provenHuman)),
     ...askRoutes(daemon.asks, {
       provenHuman,
+      mayAnswer: (correlation_id, caller) =>
+        daemon.questions.refuseAgents(correlation_id, () => callers.isAgent(caller)),
       senderOf,
       stateOf: (id) => daemon.delivery.held(id)?.state,
       who: (argument) => directory.sender(argument),
@@ -66,7 +68,11 @@ export function routesOf(daemon: Daemon): Route[] {
       onPane: (pane_id, tmux_socket) => directory.onPane(pane_id, tmux_socket),
       router: daemon.router,
     }),
-    ...questionRoutes(daemon.questions, mannersOf({ provenHuman })),
+    ...questionRoutes(
+      daemon.questions,
+      mannersOf({ provenHuman }),
+      (caller) => callers.isAgent(caller),
+    ),
     ...manyRoutes(daemon.many, mannersOf({ provenHuman }), { senderOf }),
     ...deliveryRoutes(daemon, {
       provenHuman,
@@ -76,7 +82,7 @@ export function routesOf(daemon: Daemon): Route[] {
       upgrade: (request, caller) => upgradeFor(daemon, request, caller),
     }),
     ...messageRoutes(daemon.messages),
-    ...inboxRoutes(daemon.inbox),
+    ...inboxRoutes(daemon.inbox, { isAgent: (caller) => callers.isAgent(caller) }),
     ...jobRoutes(daemon.jobs, { provenHuman, senderOf, findId }),
     ...scheduleRoutes(daemon.schedules, { provenHuman, senderOf }),
     ...attachmentRoutes(daemon.attachments),
@@ -128,18 +134,30 @@ function upgradeFor(daemon: Daemon, request: Request, caller: Caller): Response 
   const may_prove = upgrades && daemon.gate.has_token;
   if (!caller.authorized && !may_prove) throw new Problem("unauthorized", {});
   if (!upgrades) throw new Problem("upgrade_required", {});
-  return upgrade(request, (line) => wire(daemon, line, caller));
+  const { strangers, callers } = daemon;
+  const stranger = !caller.authorized && !callers.isOwnUser(caller.remote);
+  if (stranger && strangers.full) throw new Problem("unauthorized", {});
+  let leave = () => {};
+  return upgrade(request, (line) => {
+    if (stranger) leave = strangers.enter();
+    return wire(daemon, line, { ...caller, proved: () => leave() });
+  }, () => leave());
 }
 
 function holdsHookToken({ identity }: Daemon, token: string | undefined): boolean {
   return token !== undefined && equalSecrets(token, identity.hook_token);
 }
 
+/** Who opens a socket; `proved` hears of the token that its first frame brought. */
+interface Entering extends Pick<Caller, "authorized" | "remote"> {
+  readonly proved?: () => void;
+}
+
 /** A wire on a line: the `/ws` protocol, with the house behind it. */
 export function wire(
   daemon: Daemon,
   line: Line,
-  { authorized, remote }: Pick<Caller, "authorized" | "remote">,
+  { authorized, remote, proved }: Entering,
 ): Wire {
   const { peers, delivery, directory } = daemon;
   return new Wire(
@@ -147,7 +165,10 @@ export function wire(
     {
       version: VERSION,
       authorized: (connect) => {
-        if (daemon.gate.isToken(connect.auth_token)) return "caller";
+        if (daemon.gate.isToken(connect.auth_token)) {
+          proved?.();
+          return "caller";
+        }
         const hooks = holdsHookToken(daemon, connect.auth_token);
         return hooks && isPlugin(connect) ? "reporter" : undefined;
       },
@@ -162,7 +183,13 @@ export function wire(
       chat: (peer_id, said) => {
         if (directory.isOpen(peer_id)) peers.chat(peer_id, said);
       },
-      verb: (session, verb) => doVerb(daemon, session, verb),
+      verb: (session, verb) => {
+        const { correlation_id } = verb;
+        if (typeof correlation_id === "string") {
+          daemon.questions.refuseAgents(correlation_id, () => daemon.callers.isAgent({ remote }));
+        }
+        return doVerb(daemon, session, verb);
+      },
     },
     line,
     { authorized },

@@ -6,6 +6,8 @@ import { isAlive } from "./processes.ts";
 /** What a daemon writes once it listens (contract 8). */
 export interface RuntimeInfo {
   readonly pid: number;
+  /** When the process began, as the kernel tells it; an earlier version does not say. */
+  readonly process_started?: string | undefined;
   readonly url: string;
   readonly started_at: string;
   /** How long the hook of an approval is to wait; missing where no tool is gated. */
@@ -20,13 +22,16 @@ export function writeRuntimeFile(env: Env, info: RuntimeInfo): void {
   writePrivately(runtimePath(env), JSON.stringify(info));
 }
 
-/** Undefined without a daemon: of one that was killed, the port may be another program's by now. */
+/**
+ * Undefined without a daemon: at the address of one that has ended another user's program may listen,
+ * for the token.
+ */
 export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined {
   const text = readTextOrNothing(runtimePath(env));
   if (text === undefined) return undefined;
   const info = parse(text);
   if (info === undefined) return "malformed";
-  return isAlive(info.pid) ? info : undefined;
+  return isAlive(info.pid, info.process_started) ? info : undefined;
 }
 
 /** The running daemon; undefined also where the file is malformed. */
@@ -36,12 +41,17 @@ export function runningDaemon(env: Env): RuntimeInfo | undefined {
 }
 
 function parse(text: string): RuntimeInfo | undefined {
-  const { pid, url, started_at = "", approval_seconds } = fieldsOf(text);
+  const { pid, process_started, url, started_at = "", approval_seconds } = fieldsOf(text);
   if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 1) return undefined;
   if (typeof url !== "string" || !URL.canParse(url)) return undefined;
   if (typeof started_at !== "string") return undefined;
-  if (typeof approval_seconds !== "number") return { pid, url, started_at };
-  return { pid, url, started_at, approval_seconds };
+  return {
+    pid,
+    process_started: typeof process_started === "string" ? process_started : undefined,
+    url,
+    started_at,
+    ...(typeof approval_seconds === "number" && { approval_seconds }),
+  };
 }
 
 function fieldsOf(text: string): Record<string, unknown> {

@@ -203,19 +203,20 @@ export function openInbox(house: Daemon): Inbox {
     offer: (item, message) => house.surfaces.offer(item, message),
     history_ms: house.config["daemon.history_days"] * DAY_MS,
     ask: (correlation_id) => ledger.ask(db, correlation_id),
-    ack: (correlation_id, said) => {
+    ack: (correlation_id, said, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.asks.ack({ correlation_id, from_peer, ...said }, { proven_human: true });
+      house.asks.ack({ correlation_id, from_peer, ...said }, by);
     },
-    answer: (correlation_id, said) => {
+    answer: (correlation_id, said, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
-      house.questions.answer({ correlation_id, from_peer, ...said }, { proven_human: true });
+      house.questions.refuseAgents(correlation_id, () => !by.proven_human);
+      house.questions.answer({ correlation_id, from_peer, ...said }, by);
     },
-    openAsk: (to_peer, { text, attachments, origin }, reply_to) => {
+    openAsk: (to_peer, { text, attachments, origin }, reply_to, by) => {
       const from_peer = house.directory.mustHuman().peer_id;
       const asked = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
       const about = { ...(reply_to && { reply_to }), ...(origin && { origin }) };
-      const { ticket } = house.asks.open({ ...asked, ...about }, { proven_human: true });
+      const { ticket } = house.asks.open({ ...asked, ...about }, by);
       return ticket?.message.correlation_id ?? "";
     },
   });
@@ -360,21 +361,36 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
   });
 }
 
-/** The peer of the session that a call proves to come from; `peer` undefined for an unknown one. */
+/**
+ * The peer of the session that a call proves to come from; `peer` undefined for an unknown one. A
+ * session whose process runs speaks through that, so that no other agent of its kind is believed.
+ */
 function peerOfCall(house: Daemon, signs: CallSigns) {
   const session = house.agents.callingSession(signs);
-  return session === undefined ? undefined : { peer: house.directory.ofSession(session) };
+  if (session === undefined) return undefined;
+  const [found] = peerRows.bySession(house.ground.db, session);
+  const { agent_pid = null, agent_started = null } = found ?? {};
+  const { processes } = house.outside;
+  const runs = agent_pid !== null && agent_started !== null &&
+    processes.isAlive(agent_pid, agent_started);
+  const elsewhere = runs && !lineOf(house, signs.pid).some(({ pid }) => pid === agent_pid);
+  return { peer: elsewhere ? undefined : house.directory.ofSession(session) };
 }
 
 /** The peer whose agent is this process, or started it. */
 function peerOfProcess(house: Daemon, pid: number) {
-  const { startOf, parentOf } = house.outside.processes;
+  return house.directory.ofProcesses(lineOf(house, pid));
+}
+
+/** A process and those above it, as far as they are told. */
+function lineOf({ outside }: Daemon, pid: number | undefined) {
+  const { startOf, parentOf } = outside.processes;
   const line: { pid: number; started: string }[] = [];
-  for (let at: number | undefined = pid; at && line.length < GENERATIONS_MAX; at = parentOf(at)) {
+  for (let at = pid; at && line.length < GENERATIONS_MAX; at = parentOf(at)) {
     const started = startOf(at);
     if (started) line.push({ pid: at, started });
   }
-  return house.directory.ofProcesses(line);
+  return line;
 }
 
 export function openCall(house: Daemon): Call {

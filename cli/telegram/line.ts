@@ -54,8 +54,8 @@ const FINAL: Readonly<Record<number, string>> = {
 
 export interface LineNeeds extends Chance {
   readonly dial: Dial;
-  /** Where the daemon is now: after a restart it may be elsewhere. */
-  url(): string;
+  /** Where the daemon is now: after a restart it may be elsewhere. Undefined where none is. */
+  url(): string | undefined;
   /** The first frame. */
   greeting(): Record<string, unknown>;
   item(frame: ItemFrame): void;
@@ -104,7 +104,9 @@ export class Line {
     const { promise: closed, resolve } = Promise.withResolvers<number>();
     const over = new AbortController();
     let heard = false;
-    const address = new URL("/ws", url().replace(/^http/, "ws"));
+    const at = url();
+    if (at === undefined) return GIVEN_UP;
+    const address = new URL("/ws", at.replace(/^http/, "ws"));
     const socket = dial(address, {
       opened: () => socket.send(JSON.stringify({ type: "connect", ...greeting() })),
       heard: (text) => {

@@ -3,7 +3,7 @@
 import { randomIds } from "kit/clock.ts";
 import { configPath, type Env, isLoopback } from "../../daemon/places.ts";
 import { EXIT, interruptible, type Session } from "../command.ts";
-import { Misconfigured, readSettings } from "../daemon_client.ts";
+import { type Daemon, Misconfigured, readSettings, Unreachable } from "../daemon_client.ts";
 import { healthOf } from "../lifecycle.ts";
 import { complain, ink } from "../print.ts";
 import { clockTime } from "../show.ts";
@@ -37,13 +37,22 @@ export async function runTelegram(session: Session): Promise<number> {
     bot: new BotApi({ ...options, token, chat_id }),
     call: daemon.call,
     dial: dialWebSocket,
-    url: () => daemon.url,
+    url: () => addressOf(daemon),
     auth_token: settings["daemon.auth_token"]?.reveal(),
     say,
   });
   say(`Your inbox is shown in chat ${chat_id}; Ctrl-C ends it`);
   await interruptible((signal) => surface.run(signal));
   return EXIT.done;
+}
+
+function addressOf(daemon: Daemon): string | undefined {
+  try {
+    return daemon.address();
+  } catch (fault) {
+    if (fault instanceof Unreachable) return undefined;
+    throw fault;
+  }
 }
 
 function missing(env: Env, lines: readonly string[]): Misconfigured {

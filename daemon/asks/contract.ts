@@ -257,6 +257,7 @@ export const ackAsk = contract({
     "unknown_attachment",
     "unknown_option",
     "ambiguous_peer",
+    "human_not_proven",
   ],
 });
 export type AckAsk = z.output<typeof ackAsk.body>;

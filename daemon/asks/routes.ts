@@ -20,6 +20,8 @@ interface Known {
 export interface AskDoors {
   /** Whether the request came through a proven human door (contract 2). */
   provenHuman(caller: Caller, headers: Headers): boolean;
+  /** Refuses an agent's word on what only the human may allow. */
+  mayAnswer(correlation_id: string, caller: Caller): void;
   who(argument: string): { peer_id: string | null; name: string };
   onPane(pane_id: string, tmux_socket: string | undefined): Known & { name: string };
   /** A peer by name, or by the id of any that ever was: the ledger outlives them. */
@@ -88,6 +90,7 @@ export function askRoutes(asks: Asks, doors: AskDoors): Route[] {
     }),
     route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
+      doors.mayAnswer(body.correlation_id, caller);
       return { ...OK, close_reason: asks.ack(body, manner(caller, headers)) };
     }),
     route(contracts.declineAsk, ({ body, caller, headers }) => {

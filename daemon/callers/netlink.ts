@@ -142,7 +142,7 @@ function portOf(endpoint: string): number {
 }
 
 /** `0100007F:C350`: the address in words of the machine's byte order, the port in network order. */
-function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
+export function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
   if (portOf(text) !== port) return false;
   const [address = ""] = text.split(":", 1);
   const known =

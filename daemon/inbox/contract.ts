@@ -111,6 +111,7 @@ const replyFails = [
   "peer_not_addressable",
   "to_self",
   "queue_full",
+  "human_not_proven",
 ] as const;
 
 export const Replied = z.object({

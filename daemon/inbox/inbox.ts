@@ -22,20 +22,28 @@ export interface InboxNeeds {
   offer(item: InboxItemTold, message: Held): string[];
   ask(correlation_id: string): Ask | undefined;
   /** Acks an open ask as the human. */
-  ack(correlation_id: string, said: { message?: string; attachments?: string[] }): void;
+  ack(correlation_id: string, said: { message?: string; attachments?: string[] }, by: By): void;
   /** Answers an open structured question as the human. */
   answer(
     correlation_id: string,
     said: { option_id?: string; text?: string; attachments?: string[] },
+    by: By,
   ): void;
   /** Asks a peer as the human; the new ask's id. */
   openAsk(
     to_peer: string,
     said: { text: string; attachments: string[] | undefined; origin: Origin },
     reply_to: string | null,
+    by: By,
   ): string;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
+}
+
+/** How a reply came in. */
+export interface By {
+  /** Whether it counts as the human's word (contract 2). */
+  readonly proven_human: boolean;
 }
 
 type InboxItemTold = Omit<InboxItem, "pushes" | "read" | "replied">;
@@ -123,11 +131,11 @@ export class Inbox {
   }
 
   /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
-  reply(item_id: string, reply: InboxReply) {
+  reply(item_id: string, reply: InboxReply, by: By) {
     const { db, clock } = this.#ground;
     return db.transact((tx) => {
       const item = this.mustGet(item_id);
-      const done = this.#act(item, reply);
+      const done = this.#act(item, reply, by);
       if (done.action === "asked") rows.beginThread(tx, item_id, done.correlation_id);
       rows.markRead(tx, item_id, reply.surface, clock.now());
       const replied = done.action !== "read";
@@ -144,13 +152,13 @@ export class Inbox {
   }
 
   /** The same, for the item that a surface has rendered as this message, in whole or in part. */
-  replyByRef(ref: string, reply: InboxReply) {
+  replyByRef(ref: string, reply: InboxReply, by: By) {
     this.mustHuman();
     const { surface } = reply;
     const digits = DECIMAL.test(ref) ? digitsOf(ref) : null;
     const item_id = pushes.byRef(this.#ground.db, { surface, ref, digits });
     if (!item_id) throw new Problem("unknown_surface_ref", { surface, surface_ref: ref });
-    return this.reply(item_id, reply);
+    return this.reply(item_id, reply, by);
   }
 
   /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
@@ -184,7 +192,7 @@ export class Inbox {
     if (over) this.#rest_until = now + FORGET_REST_MS;
   }
 
-  #act(item: InboxItem, { surface, text, option_id, attachments, ref }: Thread) {
+  #act(item: InboxItem, { surface, text, option_id, attachments, ref }: Thread, by: By) {
     const { correlation_id, from_peer_id, from } = item;
     const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
@@ -196,9 +204,9 @@ export class Inbox {
       const files = attachments && { attachments };
       if (question) {
         const said = { ...option_id && { option_id }, ...text && { text }, ...files };
-        this.#needs.answer(correlation_id, said);
+        this.#needs.answer(correlation_id, said, by);
       } else {
-        this.#needs.ack(correlation_id, { ...text && { message: text }, ...files });
+        this.#needs.ack(correlation_id, { ...text && { message: text }, ...files }, by);
       }
       return { action: question ? "answered" as const : "acked" as const, correlation_id };
     }
@@ -208,7 +216,7 @@ export class Inbox {
     const reply_to = ask ? ask.correlation_id : null;
     const origin = ref === undefined ? null : { surface, ref };
     const asking = { text: text || FILES_ALONE, attachments, origin };
-    const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to);
+    const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to, by);
     return { action: "asked" as const, correlation_id: opened };
   }
 

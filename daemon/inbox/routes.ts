@@ -1,11 +1,17 @@
 /** The inbox's contracts, each met by its verb. */
 
 import { OK } from "kit/contract.ts";
-import { type Route, route } from "kit/route.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
 import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
 import type { Inbox } from "./inbox.ts";
 
-export function inboxRoutes(inbox: Inbox): Route[] {
+export interface InboxDoors {
+  /** Whether a registered agent, or what it has started, holds the socket. */
+  isAgent(caller: Caller): boolean;
+}
+
+/** A surface vouches for who wrote a reply; what an agent has started vouches for nobody. */
+export function inboxRoutes(inbox: Inbox, { isAgent }: InboxDoors): Route[] {
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
@@ -13,8 +19,12 @@ export function inboxRoutes(inbox: Inbox): Route[] {
       inbox.read(params.id, body.surface);
       return OK;
     }),
-    route(replyInboxItem, ({ params, body }) => inbox.reply(params.id, body)),
-    route(replyByRef, ({ body }) => inbox.replyByRef(body.surface_ref, body)),
+    route(replyInboxItem, ({ params, body, caller }) => {
+      return inbox.reply(params.id, body, { proven_human: !isAgent(caller) });
+    }),
+    route(replyByRef, ({ body, caller }) => {
+      return inbox.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
+    }),
   ].map((route) => forHuman(inbox, route));
 }
 

@@ -2,14 +2,19 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { type World, world } from "../world.ts";
-import { get, post } from "./cast.ts";
+import { FakeSockets, type World, world } from "../world.ts";
+import { enter, get, join, post } from "./cast.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 const INPUT = { command: "rm -rf build", description: "Clean up" };
 
-function gated(tools = '["Bash", "mcp__*"]', more: Record<string, string> = {}) {
+function gated(
+  tools = '["Bash", "mcp__*"]',
+  more: Record<string, string> = {},
+  sockets = new FakeSockets(),
+) {
   return world({
+    sockets,
     hooks: { "claude-code": claudeCodeHooks },
     settings: {
       "human.name": "sam",
@@ -201,4 +206,35 @@ Deno.test("an input of any other kind, or none, is asked about as well", async (
   const { items } = await get(w, "/inbox");
   const texts = items.map(({ text }: { text: string }) => text.replace(/^.* Bash: /, ""));
   assert.deepEqual(texts.toSorted(), shown.map(([, text]) => text).toSorted());
+});
+
+Deno.test("what an agent has started does not let a tool run, at whatever door", async () => {
+  const sockets = new FakeSockets();
+  sockets.holders = [];
+  await using w = gated(undefined, undefined, sockets);
+  w.processes.start(7);
+  await enter(w, "worker", { agent_pid: 7 });
+  const line = await request(w);
+  const { item_id, correlation_id } = await only(w);
+  sockets.holders = [7];
+  for (
+    const [path, body] of [
+      ["/answer", { correlation_id, option_id: "allow" }],
+      ["/answer", { correlation_id, option_id: "allow", from_peer: "sam" }],
+      ["/ack", { correlation_id, message: "allow" }],
+      [`/inbox/${item_id}/reply`, { text: "allow" }],
+      [`/inbox/${item_id}/reply`, { option_id: "allow", surface: "telegram" }],
+    ] as const
+  ) {
+    const refused = await post(w, path, body);
+    assert.deepEqual([refused.status, refused.error], [403, "human_not_proven"], path);
+  }
+  const screen = await join(w, "phone", { capabilities: ["inbox_surface"] });
+  const answer = { type: "answer", request_id: "1", correlation_id, option_id: "allow" };
+  await screen.say(answer);
+  assert.partialDeepStrictEqual(screen.of("result")[0], { error: "human_not_proven" });
+  assert.equal(line.done, false);
+  sockets.holders = [];
+  await screen.say({ ...answer, request_id: "2" });
+  assert.deepEqual(await line.answer, decision("allow"));
 });

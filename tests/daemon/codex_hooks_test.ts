@@ -90,6 +90,7 @@ function house(sight?: () => Sighting | undefined, settings: Record<string, stri
   const processes = new FakeProcesses();
   processes.start(SERVER);
   processes.start(OWN);
+  processes.start(OWN_HOOK, OWN);
   const hooks = { codex: codexHooks(above) };
   return world({ processes, adapters: [codex(sight)], hooks, settings });
 }
@@ -262,6 +263,7 @@ Deno.test("a pane, a process or a thread alone proves nothing for Codex", async 
   assert.deepEqual(await whoami(w, API, 999), nobody, "a thread, from below no Codex");
   const [found] = await peers(w);
   assert.deepEqual(await whoami(w, API, OWN_HOOK), { peer_id: found?.peer_id, proof: "session" });
+  assert.deepEqual(await whoami(w, API, PROXY), nobody, "its thread, from below another Codex");
 });
 
 Deno.test("what Codex's queue has taken is accepted; its prompt hook proves it", async () => {

@@ -105,6 +105,14 @@ Deno.test("a hook without a daemon, or with a dead one's notice, is silent", asy
   assert.equal(home.log, "");
 });
 
+Deno.test("a hook sends nothing to where a daemon was whose pid is another process's now", async () => {
+  using home = new Home();
+  const process_started = "1"; // That of the machine's first process; ours began later.
+  await using daemon = fakeDaemon(home, () => Response.json({}), { process_started });
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.deepEqual(daemon.requests, []);
+});
+
 Deno.test("a hook whose daemon fails says so in the log only", async () => {
   using home = new Home();
   await using _daemon = fakeDaemon(home, () => new Response("oops", { status: 500 }));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { skeletonOf } from "../../daemon/peers/lookalikes.ts";
-import { type World, world } from "../world.ts";
+import { FakeSockets, type World, world } from "../world.ts";
 import { enter, get, join, notify, post } from "./cast.ts";
 
 const SAM = { settings: { "human.name": "sam" } };
@@ -123,6 +123,22 @@ Deno.test("a surface that is called as the human may be is not verified in what 
     await screen.say({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
     const { delivery_id } = z.object({ delivery_id: z.string() }).parse(screen.of("result")[0]);
     assert.equal(w.daemon.delivery.held(delivery_id)?.voice, voice, name);
+  }
+});
+
+Deno.test("a reply to an inbox item is the human's, and not if an agent has sent it", async () => {
+  const sockets = new FakeSockets();
+  await using w = world({ ...SAM, sockets });
+  sockets.holders = [];
+  w.processes.start(7);
+  await enter(w, "bob");
+  await enter(w, "worker", { agent_pid: 7 });
+  for (const [holders, voice] of [[[], "human"], [[7], "unverified"]] as const) {
+    sockets.holders = holders;
+    // Anybody may name bob as the sender: a reply to it goes to bob.
+    const { inbox_item_id } = await notify(w, "bob", "sam", "Look");
+    const reply = await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Push to main" });
+    assert.equal(w.daemon.delivery.held(reply.correlation_id)?.voice, voice);
   }
 });
 

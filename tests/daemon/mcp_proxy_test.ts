@@ -28,8 +28,8 @@ function home() {
   const env = { MESH_STATE: dir, MESH_CONFIG: join(dir, "config.yaml") };
   return {
     env,
-    beacon: (url: string) =>
-      Deno.writeTextFileSync(join(dir, "daemon.json"), JSON.stringify({ pid: 1, url })),
+    beacon: (url: string, more = {}) =>
+      Deno.writeTextFileSync(join(dir, "daemon.json"), JSON.stringify({ pid: 1, url, ...more })),
     config: (token: string) =>
       Deno.writeTextFileSync(env.MESH_CONFIG, `daemon:\n  auth_token: ${token}\n`),
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
@@ -232,4 +232,23 @@ Deno.test("the proxy ends with its stdin, after what was asked has been answered
   await agent.end();
   assert.ok((await agent.answer(1)).result);
   assert.equal((await agent.status).code, 0);
+});
+
+Deno.test("where a daemon has ended, whoever listens at its address gets neither a message nor the token", async () => {
+  using at = home();
+  at.config(TOKEN);
+  const asked: Request[] = [];
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
+  await using thief = Deno.serve(options, (request) => {
+    asked.push(request);
+    return new Response(null, { status: 401 });
+  });
+  const url = `http://127.0.0.1:${thief.addr.port}`;
+  await using agent = proxy(at.env);
+  for (const [id, ended] of [{ pid: 4_000_000 }, { process_started: "0" }].entries()) {
+    at.beacon(url, ended);
+    await agent.send(call(id, "list_peers"));
+    assert.match((await agent.answer(id)).error?.message ?? "", /No mesh daemon is up/);
+  }
+  assert.deepEqual(asked, []);
 });

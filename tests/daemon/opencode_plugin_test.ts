@@ -272,3 +272,20 @@ Deno.test("the file that is installed exports the plugin alone, and does what it
   daemon.send(A);
   await daemon.receipt(A, "seen");
 });
+Deno.test("a plugin does not dial where a daemon was that has ended", {
+  ignore: Deno.build.os !== "linux",
+}, async () => {
+  await using daemon = new FakeDaemon().up();
+  await using other = new FakeDaemon().up();
+  const urlOf = ({ state }: FakeDaemon) =>
+    JSON.parse(Deno.readTextFileSync(join(state, "daemon.json"))).url;
+  const file = join(daemon.state, "daemon.json");
+  const notice = Deno.readTextFileSync(file);
+  const ended = { pid: Deno.pid, process_started: "1", url: urlOf(other) };
+  Deno.writeTextFileSync(file, JSON.stringify(ended));
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  Deno.writeTextFileSync(file, notice);
+  await daemon.heard.find("its greeting", ({ type }) => type === "connect");
+  assert.equal(other.lines.length, 0);
+});

@@ -109,6 +109,20 @@ Deno.test("a peer that names a process which is not its own cannot have it kille
   assert.deepEqual(w.processes.signals.map(([pid]) => pid), [9]);
 });
 
+Deno.test("a process in a pane that somebody names as its own is not killed", async () => {
+  const [sights, sockets] = [new FakePanes(), new FakeSockets()];
+  await using w = world({ sights, sockets });
+  sights.open("%3");
+  w.processes.start(7); // A person's editor.
+  sights.within.set("%3", 7);
+  sockets.holders = [666];
+  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  await enter(w, "evil", { ...place, backend: "generic" });
+  const refused = await post(w, "/peers/evil/kill");
+  assert.deepEqual([refused.status, refused.reason], [409, "process_unproved"]);
+  assert.equal(w.processes.signals.length, 0);
+});
+
 Deno.test("what was proved of a process stays proved until another one is named", async () => {
   await using at = strangers();
   const { w, as } = at;

@@ -18,11 +18,19 @@ export class House implements AsyncDisposable {
   readonly #children: Deno.ChildProcess[] = [];
   url = "";
 
+  readonly #token: string | undefined;
+
   /** `files`: how many files the daemon may have open. */
-  constructor({ files }: { readonly files?: number } = {}) {
-    Deno.writeTextFileSync(`${this.dir}/config.yaml`, "human: {name: sam}\ndaemon: {port: 0}\n", {
-      mode: 0o600,
-    });
+  constructor({ files, token }: { readonly files?: number; readonly token?: string } = {}) {
+    this.#token = token;
+    const settings = { port: 0, ...(token && { auth_token: token }) };
+    Deno.writeTextFileSync(
+      `${this.dir}/config.yaml`,
+      `human: {name: sam}\ndaemon: ${JSON.stringify(settings)}\n`,
+      {
+        mode: 0o600,
+      },
+    );
     this.env = {
       PATH: Deno.env.get("PATH") ?? "/usr/bin:/bin",
       HOME: this.dir,
@@ -61,7 +69,8 @@ export class House implements AsyncDisposable {
       }
     });
     const body = JSON.stringify({ name: "victim", path: "/", backend: "sdk" });
-    const answer = await fetch(`${this.url}/peers`, { method: "POST", body });
+    const headers = this.#token ? { authorization: `Bearer ${this.#token}` } : {};
+    const answer = await fetch(`${this.url}/peers`, { method: "POST", body, headers });
     assert.equal((await answer.json()).display_name, "victim");
   }
 

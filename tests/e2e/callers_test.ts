@@ -191,6 +191,32 @@ Deno.test("a program of another user gets nothing, whatever headers it sends", {
   );
 });
 
+Deno.test(
+  "another user holds few sockets open without the token, and has them again when they are gone",
+  {
+    ignore: !isLinux || !isRoot || !has("setpriv"),
+  },
+  async () => {
+    await using house = new House({ token: "a token of 16 letters" });
+    await house.ready();
+    const { hostname, port } = new URL(house.url);
+    const upgrade =
+      `GET /ws HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\nUpgrade: websocket\\r\\n` +
+      "Connection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\n" +
+      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\n\\r\\n";
+    const script = `for i in $(seq 10); do exec {fd}<>/dev/tcp/${hostname}/${port}; ` +
+      `printf '${upgrade}' >&$fd; read -r line <&$fd; echo $line; done`;
+    const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+    const answers = () =>
+      run("env", [...as, "bash", "-c", script]).trim().split("\n").map((line) =>
+        line.split(" ")[1]
+      );
+    const few = [...Array(8).fill("101"), "401", "401"];
+    assert.deepEqual(answers(), few);
+    await until("the end of the sockets", () => answers()[7] === "101");
+  },
+);
+
 Deno.test("a request that another user's program sends and leaves behind is refused", {
   ignore: !isLinux || !isRoot || !has("setpriv"),
 }, async () => {

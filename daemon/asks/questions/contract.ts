@@ -37,6 +37,7 @@ export const answerAsk = contract({
     "already_closed",
     "unknown_option",
     "ambiguous_peer",
+    "human_not_proven",
   ],
 });
 export type AnswerAsk = z.output<typeof answerAsk.body>;

@@ -5,7 +5,7 @@ import { Problem } from "kit/problem.ts";
 import type { Attachments } from "../../delivery/attachments/contract.ts";
 import type { Voice } from "../../delivery/contract.ts";
 import type { Address } from "../../peers/contract.ts";
-import { closed, replyOf, toAnswer } from "../answers.ts";
+import { closed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
 import { type Ask, Question } from "../contract.ts";
 import type { HumanDoor, Post } from "../endings.ts";
@@ -97,6 +97,16 @@ export class Questions {
       });
       return { close_reason, outcome: answer.outcome };
     });
+  }
+
+  /**
+   * Whether a tool may run is a person's to say: what an agent has started is not heard. That is
+   * looked up for such a question alone, as it costs more than all the rest.
+   */
+  refuseAgents(correlation_id: string, isAgent: () => boolean): void {
+    const ask = this.#needs.asks.get(correlation_id);
+    if (ask?.state !== "open" || ask.question?.scope !== TOOL_PERMISSION) return;
+    if (isAgent()) throw new Problem("human_not_proven", {});
   }
 
   /**

@@ -1,14 +1,19 @@
 /** The questions' contracts, each met by its verb. */
 
 import { OK } from "kit/contract.ts";
-import { type Route, route } from "kit/route.ts";
+import { type Caller, type Route, route } from "kit/route.ts";
 import type { Manners } from "../routes.ts";
 import { answerAsk, askBlocking, queryPeer } from "./contract.ts";
 import type { Questions } from "./questions.ts";
 
-export function questionRoutes(questions: Questions, manner: Manners): Route[] {
+export function questionRoutes(
+  questions: Questions,
+  manner: Manners,
+  isAgent: (caller: Caller) => boolean,
+): Route[] {
   return [
     route(answerAsk, ({ body, caller, headers }) => {
+      questions.refuseAgents(body.correlation_id, () => isAgent(caller));
       return { ...OK, ...questions.answer(body, manner(caller, headers)) };
     }),
     route(

@@ -214,8 +214,15 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
   answer: (wire, verb) => void wire.verb(verb),
 });
 
-/** Turns a request into a socket, and the socket into a line with a wire on it. */
-export function upgrade(request: Request, wireOn: (line: Line) => Wire): Response {
+/**
+ * Turns a request into a socket, and the socket into a line with a wire on it. `gone` is called
+ * when the socket is really closed, and not when it was only told to be.
+ */
+export function upgrade(
+  request: Request,
+  wireOn: (line: Line) => Wire,
+  gone: () => void = () => undefined,
+): Response {
   const { socket, response } = socketOf(request);
   let closing = false;
   let heard = 0;
@@ -243,6 +250,9 @@ export function upgrade(request: Request, wireOn: (line: Line) => Wire): Respons
     if (typeof data === "string") wire.receive(data);
     else wire.correct("The frame is not text");
   };
-  socket.onclose = () => wire.closed();
+  socket.onclose = () => {
+    wire.closed();
+    gone();
+  };
   return response;
 }

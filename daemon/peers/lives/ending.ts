@@ -88,8 +88,8 @@ export class Ending {
       pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
     ); // Where its pane is no more, the process has outlived it.
     if (own && !sights.holds(own, agent_pid)) throw refused(peer_id, "agent_elsewhere");
-    // Anybody may have named the pid: it is proved by its own socket, by us, or by its pane.
-    if (!own && !agent_proved) throw refused(peer_id, "process_unproved");
+    // Anybody may have named the pid, and the pane that it is in: its own socket proves it, or we.
+    if (!agent_proved) throw refused(peer_id, "process_unproved");
   }
 
   /** The peer's process, where pid and start time prove that it is the registered one. */

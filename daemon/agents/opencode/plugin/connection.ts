@@ -1,5 +1,6 @@
 /** The connection to the daemon: opened again for as long as opencode runs. */
 
+import { platform } from "node:process";
 import { later, quiet, readText, type Timer } from "./quiet.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
@@ -13,6 +14,16 @@ export interface Listener {
   up(): void;
   down(): void;
   frame(frame: Frame): void;
+}
+
+/**
+ * Whether the daemon of this file runs: at the address of one that has ended another user's program
+ * may listen, for the token.
+ */
+function isUp({ pid, process_started }: Frame): boolean {
+  if (platform !== "linux" || process_started === undefined) return true;
+  const stat = readText(`/proc/${pid}/stat`) ?? "";
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
 }
 
 export class Connection {
@@ -66,8 +77,9 @@ export class Connection {
   /** The address is read each time: a restarted daemon may have another port. */
   #connect(): WebSocket | undefined {
     try {
-      const { url } = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
-      const at = new URL("/ws", url);
+      const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
+      if (!isUp(info)) return undefined;
+      const at = new URL("/ws", info.url);
       at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
       return new WebSocket(at.href);
     } catch {

@@ -48,6 +48,7 @@ function statePath(env) {
 }
 
 // daemon/agents/opencode/plugin/connection.ts
+import { platform } from "node:process";
 var RETRY_MS = [
   250,
   500,
@@ -59,6 +60,11 @@ var FINAL_CODES = /* @__PURE__ */ new Set([
   4004,
   4009
 ]);
+function isUp({ pid, process_started }) {
+  if (platform !== "linux" || process_started === void 0) return true;
+  const stat = readText(`/proc/${pid}/stat`) ?? "";
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
+}
 var Connection = class {
   #state;
   #greeting;
@@ -111,8 +117,9 @@ var Connection = class {
   /** The address is read each time: a restarted daemon may have another port. */
   #connect() {
     try {
-      const { url } = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
-      const at = new URL("/ws", url);
+      const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
+      if (!isUp(info)) return void 0;
+      const at = new URL("/ws", info.url);
       at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
       return new WebSocket(at.href);
     } catch {
