@@ -3,6 +3,7 @@
 import type { Wire } from "kit/client.ts";
 import type { getMessage } from "../daemon/delivery/messages/contract.ts";
 import type { getTrace } from "../daemon/delivery/contract.ts";
+import { sentenceOf } from "../daemon/reasons.ts";
 
 type Message = Wire<typeof getMessage>;
 type Trace = Wire<typeof getTrace>;
@@ -23,37 +24,6 @@ const RUNGS: Readonly<Record<string, string>> = {
   websocket: "its open socket",
   pane:      "its terminal",
   hook:      "its hook, or whoever drains its queue",
-};
-
-/** Why a rung did not take a message, as the adapters name it. */
-// deno-fmt-ignore
-const REASONS: Readonly<Record<string, string>> = {
-  no_transport:       "nothing leads there now: no socket, no terminal, no hook",
-  dialog_open:        "a dialog is open there, and Enter would answer it",
-  draft_present:      "somebody's draft stands in the box",
-  copy_mode:          "the pane is in copy mode",
-  shell_prompt:       "a shell is there, no agent, and what a peer says must not be a command",
-  starting:           "the agent has only just come",
-  screen_unknown:     "what the screen shows is not understood",
-  not_foreground:     "the agent is not in front",
-  agent_elsewhere:    "the agent runs in another pane",
-  agent_gone:         "the agent's process has ended",
-  pane_dead:          "the pane is dead",
-  pane_missing:       "the pane is gone",
-  tmux_unreachable:   "tmux does not answer",
-  no_pane:            "no pane is known",
-  no_process:         "no process is known",
-  no_session:         "no session of it is known",
-  no_socket:          "it has no inbox of its own",
-  foreign_socket:     "other users could replace its inbox",
-  connection_refused: "its inbox refused the connection",
-  connect_timeout:    "its inbox did not answer",
-  socket_closed:      "the socket closed before",
-  not_settled:        "it was handed out, and no receipt came in 60 s",
-  daemon_restart:     "the daemon was restarted",
-  ttl:                "nobody took it in time",
-  peer_retired:       "the recipient retired",
-  peer_not_addressable: "the recipient takes no messages any more",
 };
 
 /** What became of it, in order; the last line is how it stands. */
@@ -158,7 +128,7 @@ export function reasonOf(reason: string | null): string {
   if (reason === null) return "nothing says why";
   return reason.split("; ").map((one) => {
     const [, rung, code = one] = /^(\w+): (.+)$/.exec(one) ?? [];
-    const plain = REASONS[code] ?? code.replaceAll("_", " ");
+    const plain = sentenceOf(code);
     return rung && RUNGS[rung] ? `${RUNGS[rung]}: ${plain}` : plain;
   }).join("; ");
 }

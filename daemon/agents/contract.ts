@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/contract.ts";
 import type { Backend } from "../peers/contract.ts";
+import type { Reason } from "../reasons.ts";
 
 /** A registered agent, as far as a rung needs to know it. */
 export interface Addressee {
@@ -36,18 +37,18 @@ export interface Parcel {
   readonly framed: string;
 }
 
-/** Whether a rung may take a message now. `reason` is a code, such as `dialog_open`. */
-export type Readiness = { ready: true } | { ready: false; reason: string };
+/** Whether a rung may take a message now. */
+export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
  * What is known after an attempt. `refused` is a definite no: not one byte went out, and the next
  * rung may be tried. `unclear` means that bytes may have gone out: no other rung may follow.
  */
 export type Receipt =
-  | { state: "refused"; reason: string }
+  | { state: "refused"; reason: Reason }
   | { state: "sent" }
   | { state: "accepted" }
-  | { state: "unclear"; reason: string };
+  | { state: "unclear"; reason: Reason };
 
 /** One way to reach an agent. The delivery desk calls `deliver` for one message a peer at a time. */
 export interface Rung {
@@ -73,7 +74,7 @@ export interface Sighting {
 export interface Probe {
   readonly rung: Rung["name"];
   readonly ready: boolean;
-  readonly reason: string | null;
+  readonly reason: Reason | null;
   /** What failed when it was tested last; null where nothing did. */
   readonly degraded: string | null;
 }

@@ -1,6 +1,7 @@
 /** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
 
 import { type EventOf, machine } from "kit/machine.ts";
+import type { Reason } from "../reasons.ts";
 
 // deno-fmt-ignore
 export const askMachine = machine("ask", [
@@ -32,6 +33,6 @@ export const CLOSINGS = {
   peer_retired:         ["unreachable", "failed"      ],
   evicted:              ["evicted",     "failed"      ],
   cancelled:            ["cancelled",   "cancelled"   ],
-} as const satisfies Record<string, readonly [AskEvent, string]>;
+} as const satisfies { readonly [R in Reason]?: readonly [AskEvent, string] };
 
 export type CloseReason = keyof typeof CLOSINGS;

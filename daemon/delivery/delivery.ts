@@ -2,6 +2,7 @@
 
 import type { Ground } from "kit/ground.ts";
 import { Problem } from "kit/problem.ts";
+import type { Reason } from "../reasons.ts";
 import type { Numbers } from "../numbers.ts";
 import type { Attachments } from "./attachments/contract.ts";
 import type { Address } from "../peers/contract.ts";
@@ -112,7 +113,7 @@ export class Delivery {
   }
 
   /** Drops what is queued for a peer, with the reason; how much it was. */
-  dropQueue(peer_id: string, reason: string): number {
+  dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ground;
     return db.transact((tx) => {
       const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());

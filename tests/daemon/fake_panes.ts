@@ -2,6 +2,7 @@
 
 import type { Adapter, Rung, Sighting } from "../../daemon/agents/contract.ts";
 import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
+import type { Reason } from "../../daemon/reasons.ts";
 import type { Pane } from "../../daemon/tmux_pane.ts";
 import type { Backend } from "../../daemon/peers/contract.ts";
 
@@ -57,7 +58,7 @@ export class FakePanes implements PaneSights {
 /** An agent whose one rung is ready until it is told why it is not. */
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
-  refuses: string | undefined;
+  refuses: Reason | undefined;
   /** What is seen of it from outside. */
   sighting: Sighting | undefined;
   /** What a test does while the rung is asked. */

@@ -136,7 +136,7 @@ Deno.test("a message that waits is read and framed once, and not at each look", 
     name: "pane",
     check: (_, parcel) => {
       seen.push(parcel);
-      return Promise.resolve({ ready: false, reason: "busy" });
+      return Promise.resolve({ ready: false, reason: "starting" });
     },
     deliver: () => assert.fail("It is not ready"),
   };
@@ -150,7 +150,7 @@ Deno.test("a message that waits is read and framed once, and not at each look", 
   for (let beat = 0; beat < 4; beat++) await w.beat();
   assert.ok(seen.length >= 4);
   assert.equal(new Set(seen).size, 1, "The same parcel, whatever it took to make");
-  w.daemon.delivery.dropQueue(peer_id, "test");
+  w.daemon.delivery.dropQueue(peer_id, "ttl");
   await notify(w, "ada", "bob", "second");
   await w.beat();
   assert.match(seen.at(-1)?.framed ?? "", />second</);

@@ -26,7 +26,7 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   await w.clock.settle();
   assert.deepEqual(w.daemon.delivery.counts(), { attempting: 1 });
   await post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
-  receipt.resolve({ state: "refused", reason: "draft" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
   const { dropped } = w.daemon.delivery.counts();
   assert.equal(dropped, 1);
@@ -44,7 +44,7 @@ Deno.test("a connection waits for the rung that is trying what was said first", 
   await notify(w, "ada", "pat", "Three");
   await w.beat();
   assert.deepEqual(pat.of("notify"), []);
-  receipt.resolve({ state: "refused", reason: "draft" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
   await w.beat();
   assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
@@ -57,7 +57,7 @@ Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile"
   await notify(w, "ada", "pat");
   await w.clock.settle();
   await post(w, "/peer/unregister", { peer_id: "pat" });
-  receipt.resolve({ state: "refused", reason: "draft" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
   assert.deepEqual(w.logged, []);
@@ -76,7 +76,7 @@ Deno.test("a drain leaves what a sender said after something that a rung is tryi
       .map(({ text }: { text: string }) => text);
   assert.deepEqual(await taken(), ["Another's"]);
   await post(w, "/peers/pat/offline");
-  receipt.resolve({ state: "refused", reason: "draft" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
   assert.deepEqual(await taken(), ["One", "Two"]);
 });

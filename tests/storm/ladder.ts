@@ -82,7 +82,7 @@ export class Ladder implements Adapter {
   }
 
   async #deliver(name: Rung["name"], peer: Addressee, parcel: Parcel): Promise<Receipt> {
-    if (this.#over) return { state: "unclear", reason: "over" };
+    if (this.#over) return { state: "unclear", reason: "rung_failed" };
     const { peer_id } = peer;
     const { delivery_id, framed } = parcel;
     const elsewhere = name === "pane" && !this.#carried.reads(peer);
@@ -102,8 +102,8 @@ export class Ladder implements Adapter {
 }
 
 const RECEIPTS: readonly Receipt[] = [
-  { state: "refused", reason: "draft" },
-  { state: "refused", reason: "gone" },
+  { state: "refused", reason: "draft_present" },
+  { state: "refused", reason: "agent_gone" },
   { state: "sent" },
   { state: "sent" },
   { state: "accepted" },

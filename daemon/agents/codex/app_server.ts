@@ -6,6 +6,7 @@ import type { Clock } from "kit/clock.ts";
 import { VERSION } from "kit/contract.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/text.ts";
+import type { Reason } from "../../reasons.ts";
 import { checkSocket } from "../../trusted_socket.ts";
 
 /** A local socket opens at once, or its owner has stopped taking connections. */
@@ -25,7 +26,7 @@ export type Absence =
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
-  | { readonly state: "lost"; readonly reason: string };
+  | { readonly state: "lost"; readonly reason: Reason };
 
 const Message = z.looseObject({
   id: z.number().optional(),

@@ -1,6 +1,7 @@
 /** Carries what waits to agents without a socket: rung by rung, one message a peer at a time. */
 
 import type { Ground } from "kit/ground.ts";
+import type { Reason } from "../../reasons.ts";
 import type { Addressee, Parcel, Receipt, Rung } from "../../agents/contract.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { Held } from "../contract.ts";
@@ -150,7 +151,7 @@ export class Courier {
   }
 
   /** What was under way while its peer ceased to take any, or its ask ended, waits no more. */
-  #putBack(message: Held, reason: string): void {
+  #putBack(message: Held, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isOver(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
     else if (!this.#needs.mayWait(message.to_peer_id)) {

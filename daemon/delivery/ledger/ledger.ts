@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
+import type { Reason } from "../../reasons.ts";
 import { Ask } from "../../asks/contract.ts";
 import { toWire } from "../attachments/contract.ts";
 import type { Held, Opening } from "../contract.ts";
@@ -193,7 +194,7 @@ export function settle(
 const Dropped = z.object({ seq: z.number() });
 
 /** Drops all that is queued for a peer; what went. */
-export function dropQueue(db: Reader, to_peer_id: string, reason: string, at: number) {
+export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
   return db.all(
     Dropped,
     `update messages set state = 'dropped', reason = :reason, settled_at = :at

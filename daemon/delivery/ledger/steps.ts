@@ -5,6 +5,7 @@ import type { DeliveryState, Held, RungName } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { note } from "./stages.ts";
 import { type DeliveryEvent, deliveryMachine } from "../machine.ts";
+import type { Reason } from "../../reasons.ts";
 import type * as z from "zod";
 
 type State = z.infer<typeof DeliveryState>;
@@ -53,14 +54,14 @@ export class Steps {
   }
 
   /** A definite no: not a byte went out. */
-  refused<M extends Stepped>(message: M, reason: string): M {
+  refused<M extends Stepped>(message: M, reason: Reason): M {
     return this.#step(message, "refused", ({ seq }) => {
       this.#ground.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
   }
 
   /** Bytes went out; `reason` says why more is not known, where something was odd. */
-  written<M extends Stepped>(message: M, reason: string | null = null): M {
+  written<M extends Stepped>(message: M, reason: Reason | null = null): M {
     const { db, clock } = this.#ground;
     return this.#step(message, "written", ({ seq }) => {
       db.transact((tx) => ledger.written(tx, seq, clock.now(), reason));
@@ -68,7 +69,7 @@ export class Steps {
   }
 
   /** Back to the queue, with the same id: only where the receiver drops repeats. */
-  repeated<M extends Stepped>(message: M, reason: string | null): M {
+  repeated<M extends Stepped>(message: M, reason: Reason | null): M {
     return this.#step(message, "repeated", ({ seq }) => {
       this.#ground.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
@@ -110,14 +111,16 @@ export class Steps {
     return true;
   }
 
+  /** `reason` is in the receiver's own words. */
   rejected<M extends Stepped>(message: M, reason: string): M {
     return this.#end(message, "rejected", "failed", reason);
   }
 
-  expired<M extends Stepped>(message: M, reason: string): M {
+  expired<M extends Stepped>(message: M, reason: Reason): M {
     return this.#end(message, "expired", "expired", reason);
   }
 
+  /** `reason` is a `Reason`, or why the job or the ask that it belonged to ended. */
   dropped<M extends Stepped>(message: M, reason: string): M {
     return this.#end(message, "dropped", "dropped", reason);
   }
