@@ -23,8 +23,8 @@ export function writeRuntimeFile(env: Env, info: RuntimeInfo): void {
 }
 
 /**
- * Undefined without a daemon: at the address of one that has ended another user's program may listen,
- * for the token.
+ * Undefined without a daemon: at the address of one that has ended another user's program may
+ * listen, for the token.
  */
 export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined {
   const text = readTextOrNothing(runtimePath(env));
@@ -47,7 +47,7 @@ function parse(text: string): RuntimeInfo | undefined {
   if (typeof started_at !== "string") return undefined;
   return {
     pid,
-    process_started: typeof process_started === "string" ? process_started : undefined,
+    ...(typeof process_started === "string" && { process_started }),
     url,
     started_at,
     ...(typeof approval_seconds === "number" && { approval_seconds }),
