@@ -23,15 +23,24 @@ export interface HookDoors {
 export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
-      admit(caller, headers, doors);
       const facts = await factsOf(headers, caller, doors);
       return await (await agents.hook(params.agent, body, facts))(signal);
     }),
-    route(waitForWaking, ({ params, body, caller, headers, signal }) => {
-      admit(caller, headers, doors);
+    route(waitForWaking, ({ params, body, signal }) => {
       return agents.wait(params.agent, body, signal);
     }),
-  ];
+  ].map((route) => forHooks(route, doors));
+}
+
+/** Nothing is read of a request before its token: whoever sends none could have much kept. */
+function forHooks({ contract, run }: Route, doors: HookDoors): Route {
+  return {
+    contract,
+    run(context, caller, door) {
+      admit(caller, context.req.raw.headers, doors);
+      return run(context, caller, door);
+    },
+  };
 }
 
 function admit(caller: Caller, headers: Headers, doors: HookDoors): void {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
+import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
 import { routesOf } from "../../daemon/routes.ts";
 import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../daemon/callers/pages/pages.ts";
 import { BASE, FakeSockets, HERE, OTHER_UID, SEAT_PID, type World, world } from "../world.ts";
@@ -54,6 +55,23 @@ for (
     }
   });
 }
+
+Deno.test("nothing is read of what a hook posts without a token", async () => {
+  const sockets = new FakeSockets();
+  sockets.uid = OTHER_UID;
+  await using w = world({ sockets, hooks: { "claude-code": claudeCodeHooks } });
+  for (const path of ["/hooks/claude-code", "/hooks/claude-code/wait"]) {
+    let asked_for = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode("{"));
+        if (++asked_for > 8) controller.close();
+      },
+    }, { highWaterMark: 0 });
+    assert.equal((await w.fetch(path, { method: "POST", body })).status, 401);
+    assert.equal(asked_for, 0, path);
+  }
+});
 
 Deno.test("root calls as the daemon's own user does", async () => {
   const sockets = new FakeSockets();
