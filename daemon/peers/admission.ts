@@ -126,6 +126,8 @@ export class Admission {
     if (this.isProcessOf(found, entrance)) return found;
     const agrees = backend === found.backend && (!name || name === found.name) &&
       (!circle || circle === found.circle);
+    // A live process brings a retired peer back (specification 3), where it is the caller's own.
+    if (found.status === "retired" && agrees && entrance.isProcess?.(agent_pid ?? 0)) return found;
     // Who has named a process or a session is known by it, and its name proves nothing.
     const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
     if (is_known || !agrees || this.#needs.connected(peer_id)) {

@@ -178,6 +178,16 @@ Deno.test("a retired peer that named a process is not had for the pid of any oth
   assert.deepEqual([back.status, back.role], [200, "orchestrator"]);
 });
 
+Deno.test("a retired peer comes back with another live process of the caller's own, and gets no certificate", async () => {
+  await using at = strangers();
+  const { w, as } = at;
+  for (const pid of [7, 8]) w.processes.start(pid);
+  const { peer_id } = await as(7, () => enter(w, "worker", { agent_pid: 7 }));
+  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
+  const back = await as(8, () => post(w, "/peers", { ...CLAIM, peer_id, agent_pid: 8 }));
+  assert.deepEqual([back.status, back.peer_id, back.birth_certificate], [200, peer_id, null]);
+});
+
 Deno.test("a process that was given the pid of a proved one is not proved itself", async () => {
   await using at = strangers();
   const { w, as } = at;
