@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { openAsk } from "../../daemon/asks/contract.ts";
-import { type World, world } from "../world.ts";
+import { FakeSockets, type World, world } from "../world.ts";
 import { ask, get, notify, post, said } from "./cast.ts";
 import { agents } from "./mcp_cast.ts";
 import { GENERATIONS } from "./mcp_house.ts";
@@ -98,11 +98,14 @@ for (const generation of GENERATIONS) {
   });
 
   Deno.test(`${generation}: the human's reply among many is the human's word`, async () => {
-    await using w = world({ settings: { "human.name": "sam" } });
+    const sockets = new FakeSockets();
+    await using w = world({ sockets, settings: { "human.name": "sam" } });
     await using at = await agents(w, generation);
     const { data } = await at.api.call("ask_many", { peers: ["sam"], message: "Ready?" });
     const { items: [{ item_id }] } = await get(w, "/inbox");
+    sockets.holders = []; // The surface is no agent.
     await post(w, `/inbox/${item_id}/reply`, { text: "Go on" });
+    sockets.holders = undefined;
     const { text } = await at.api.call("ask_many_result", { parent_id: data["parent_id"] });
     assert.ok(text.endsWith("\n[mesh] @sam → @api: Go on"), text);
   });
