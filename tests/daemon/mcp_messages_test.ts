@@ -103,7 +103,7 @@ for (const generation of GENERATIONS) {
     await using at = await agents(w, generation);
     const { data } = await at.api.call("ask_many", { peers: ["sam"], message: "Ready?" });
     const { items: [{ item_id }] } = await get(w, "/inbox");
-    sockets.holders = []; // The reply comes from no agent's process.
+    sockets.holders = []; // The surface is no agent.
     await post(w, `/inbox/${item_id}/reply`, { text: "Go on" });
     sockets.holders = undefined;
     const { text } = await at.api.call("ask_many_result", { parent_id: data["parent_id"] });
