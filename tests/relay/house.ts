@@ -1,7 +1,7 @@
 /** A relay's rooms with whole daemons behind them: the tunnel is a scripted twin of it. */
 
 import { client } from "kit/client.ts";
-import { countingIds, FakeClock, type Ids } from "kit/clock.ts";
+import { countingIds, type Ids } from "kit/clock.ts";
 import { jsonLog } from "kit/log.ts";
 import { Problem } from "kit/problem.ts";
 import { serve } from "kit/route.ts";
@@ -12,6 +12,7 @@ import { Rooms } from "../../relay/rooms.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Machine, MachineRequest, Machines } from "../../relay/tunnel/contract.ts";
 import { BASE, type World, world } from "../world.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 export const ISSUER = "https://relay.example";
 export const SECRET = `mesh_sk_${"a".repeat(43)}`;
@@ -108,7 +109,7 @@ export type House = Awaited<ReturnType<typeof house>>;
 export function house(
   { issuer = ISSUER, ids = countingIds() }: { issuer?: string | null; ids?: Ids } = {},
 ) {
-  const clock = new FakeClock();
+  const clock = new SwiftClock();
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const machines = new TunnelTwin();

@@ -8,6 +8,7 @@ import { namespaceOf } from "../../relay/secrets.ts";
 import type { Dial } from "../../daemon/uplink.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { End } from "./network.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 export const RELAY = "https://relay.test";
 export const SECRET = `mesh_sk_${"s".repeat(43)}`;
@@ -69,7 +70,7 @@ function startDaemon(on: { clock: FakeClock; dial: Dial }, number: number, optio
 
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
-export function relayWorld(clock = new FakeClock()) {
+export function relayWorld(clock = new SwiftClock()) {
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   /** Browsers that are signed in: by what stands for their cookies, their namespaces. */

@@ -1,7 +1,7 @@
 /** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
 
 import { client } from "kit/client.ts";
-import { type Clock, countingIds, FakeClock } from "kit/clock.ts";
+import { type Clock, countingIds } from "kit/clock.ts";
 import { Secret } from "kit/settings.ts";
 import { Unreachable } from "../../cli/daemon_client.ts";
 import { BotApi } from "../../cli/telegram/bot_api.ts";
@@ -9,6 +9,7 @@ import type { Ears } from "../../cli/telegram/line.ts";
 import { TelegramSurface } from "../../cli/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../daemon/inbox/contract.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 type Fields = Record<string, unknown>;
 type Item = Fields & { item_id: string; pushes: Fields[] };
@@ -186,7 +187,7 @@ export type Rig = Awaited<ReturnType<typeof rig>>;
 
 /** A surface that runs; dispose it with `await using`. */
 export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {}) {
-  const clock = new FakeClock();
+  const clock = new SwiftClock();
   const bot = new FakeBotApi(clock), mesh = new FakeMesh(clock);
   const said: string[] = [];
   before({ bot, mesh });
