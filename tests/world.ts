@@ -23,6 +23,7 @@ import type { Terminals } from "../daemon/panes.ts";
 import { wire } from "../daemon/routes.ts";
 import type { Dial } from "../daemon/uplink.ts";
 import { SwiftClock } from "./storm/swift_clock.ts";
+import { onMigrated } from "./support/migrated.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -174,7 +175,7 @@ export function world(options: WorldOptions = {}) {
   const log = jsonLog(clock, "warn", (line) => logged.push(line));
   const config = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
-  const daemon = new Daemon(config, options.db_path ?? ":memory:", {
+  const outside: Outside = {
     clock,
     ids: options.ids ?? countingIds(),
     log,
@@ -193,7 +194,9 @@ export function world(options: WorldOptions = {}) {
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
-  });
+  };
+  const open = (path: string) => new Daemon(config, path, outside);
+  const daemon = options.db_path === undefined ? onMigrated(open) : open(options.db_path);
   daemon.wakeUp();
   const events: MeshEvent[] = [];
   daemon.ground.events.subscribe({ event: (event) => events.push(event) });
