@@ -1,6 +1,8 @@
 /** Runs every test: brings what they need, says what was skipped and why, and counts at the end. */
 
 import { fileURLToPath } from "node:url";
+import { type Batch, type Round, rounds, testFiles } from "./runner/batches.ts";
+import { runInLanes } from "./runner/lanes.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const encoder = new TextEncoder();
@@ -15,22 +17,20 @@ interface Need {
 /** What the tests run against, and the package it comes from. */
 const NEEDS: readonly Need[] = [
   { programs: ["tmux"], apt: "tmux" },
+  { programs: ["ip"], apt: "iproute2" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
 ];
 
 /**
  * Types are checked by `deno check`, which reads the tests as well: one file that does not compile
- * does not hide what the others have to say. One file at a time: `--parallel` saves ten seconds on
- * two cores, and takes from the tests with a real tmux the quiet that they need.
+ * does not hide what the others report. Batches are processes of their own, not `--parallel`: the
+ * tests of linear time measure the CPU time of their process, which threads would share.
  */
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
-/** First all that runs in this process; then what starts daemons and agents of its own. */
-const ROUNDS = [
-  { name: "rooms, kit and house rules", files: ["tests/"], ignore: "tests/e2e/" },
-  { name: "end to end", files: ["tests/e2e/"] },
-] as const;
+/** One lane a core; more would only make the agents of the end-to-end tests wait for each other. */
+const LANES = navigator.hardwareConcurrency;
 
 interface Counts {
   passed: number;
@@ -64,40 +64,48 @@ const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+
 /** What a test prints of itself when it cannot run, or how the runner reports it. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
-interface Round {
+/** How the runner lists a failed test at its end. */
+const FAILURE = /^.+ => \.\/tests\/\S+:\d+:\d+$/;
+
+interface Result {
+  readonly files: readonly string[];
   readonly counts: Counts | undefined;
   readonly skipped: readonly string[];
+  readonly failures: readonly string[];
   readonly success: boolean;
 }
 
-/** Runs one round; its output goes on as it comes, and is read for skips and counts. */
-async function run(files: readonly string[], ignore: string | undefined): Promise<Round> {
-  const args = [
-    "test",
-    ...FLAGS,
-    ...(ignore ? [`--ignore=${ignore}`] : []),
-    ...files,
-  ];
-  const command = new Deno.Command(Deno.execPath(), {
-    args,
+/** Runs one batch; its output goes on as it comes, and is read for skips, failures and counts. */
+async function run({ files }: Batch, show: (line: string) => void): Promise<Result> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["test", ...FLAGS, ...files],
     cwd: ROOT,
     env: { NO_COLOR: "1" },
     stdout: "piped",
-    stderr: "inherit",
-  });
-  const child = command.spawn();
+    stderr: "piped",
+  }).spawn();
   const skipped: string[] = [];
+  const failures: string[] = [];
   let counts: Counts | undefined;
-  for await (const line of linesOf(child.stdout)) {
-    print(line);
+  const read = (line: string) => {
+    show(line);
     const skip = SKIPPED.exec(line);
     if (skip) skipped.push(skip[1] ?? skip[2] ?? "");
+    if (FAILURE.test(line)) failures.push(line);
     const closing = CLOSING.exec(line)?.slice(1).map((digits) => Number(digits ?? 0));
     if (closing) {
       counts = { passed: closing[0] ?? 0, failed: closing[1] ?? 0, skipped: closing[2] ?? 0 };
     }
-  }
-  return { counts, skipped, success: (await child.status).success };
+  };
+  await Promise.all([eachLine(child.stdout, read), eachLine(child.stderr, show)]);
+  return { files, counts, skipped, failures, success: (await child.status).success };
+}
+
+async function eachLine(
+  stream: ReadableStream<Uint8Array>,
+  read: (line: string) => void,
+): Promise<void> {
+  for await (const line of linesOf(stream)) read(line);
 }
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
@@ -111,25 +119,35 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   if (rest) yield rest;
 }
 
+/** Runs all batches of a round side by side, and says how long that took. */
+async function runRound({ name, batches }: Round): Promise<Result[]> {
+  print(`\n== ${name}`);
+  const began = performance.now();
+  const results = await runInLanes(batches, { lanes: LANES, run, print });
+  print(`== ${name}: ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
+  return results;
+}
+
 async function main(): Promise<number> {
   for (const need of NEEDS) await bring(need);
+  const read = (file: string) => Deno.readTextFileSync(`${ROOT}${file}`);
+  const results: Result[] = [];
+  for (const round of rounds(testFiles(ROOT), read)) results.push(...await runRound(round));
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const skipped: string[] = [];
-  let success = true;
-  for (const { name, files, ...rest } of ROUNDS) {
-    print(`\n== ${name}`);
-    const round = await run(files, "ignore" in rest ? rest.ignore : undefined);
-    if (!round.counts) print(`The runner stopped before it could count: ${name}`);
-    success &&= round.success && round.counts !== undefined;
-    total.passed += round.counts?.passed ?? 0;
-    total.failed += round.counts?.failed ?? 0;
-    total.skipped += round.counts?.skipped ?? 0;
-    skipped.push(...round.skipped);
+  for (const { counts } of results) {
+    total.passed += counts?.passed ?? 0;
+    total.failed += counts?.failed ?? 0;
+    total.skipped += counts?.skipped ?? 0;
   }
   print("");
-  for (const what of new Set(skipped)) print(`skipped: ${what}`);
+  for (const what of new Set(results.flatMap(({ skipped }) => skipped))) print(`skipped: ${what}`);
+  for (const what of new Set(results.flatMap(({ failures }) => failures))) print(`failed: ${what}`);
+  for (const { files, counts, success } of results) {
+    if (!counts) print(`The runner stopped before it could count: ${files.join(" ")}`);
+    else if (!success && counts.failed === 0) print(`The runner failed: ${files.join(" ")}`);
+  }
   print(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
-  return success && total.failed === 0 ? 0 : 1;
+  return results.every(({ success, counts }) => success && counts) && total.failed === 0 ? 0 : 1;
 }
 
 Deno.exit(await main());

@@ -12,7 +12,7 @@ import type { Adapter, Hooks } from "../daemon/agents/contract.ts";
 import type { Marks } from "../daemon/agents/selftest/marks.ts";
 import type { CallerFacts } from "../daemon/callers/callers.ts";
 import type { Sockets } from "../daemon/callers/sockets.ts";
-import { readConfig } from "../daemon/config.ts";
+import { type Config, readConfig } from "../daemon/config.ts";
 import type { Outbound } from "../daemon/delivery/ws/frames.ts";
 import { type Files, filesIn } from "../daemon/files.ts";
 import type { Programs } from "../daemon/programs.ts";
@@ -23,6 +23,8 @@ import { wire } from "../daemon/routes.ts";
 import type { Dial } from "../daemon/uplink.ts";
 import { FakeClock } from "./support/clock.ts";
 import { countingIds, plainNumbers } from "./support/ids.ts";
+import { SwiftClock } from "./storm/swift_clock.ts";
+import { onMigrated } from "./support/migrated.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -165,20 +167,29 @@ function callersOf(options: WorldOptions): CallerFacts {
   return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isSeat };
 }
 
+/** A world that starts programs or panes looks at real folders first, which takes real time. */
+function clockOf({ terminals, programs }: WorldOptions): FakeClock {
+  return terminals || programs ? new FakeClock() : new SwiftClock();
+}
+
+function configOf(settings: Readonly<Record<string, string>>): Config {
+  const variables = Object.entries(settings).map(([key, value]) => {
+    return [`MESH_${key.toUpperCase().replaceAll(".", "__")}`, value] as const;
+  });
+  return readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(variables) }, () => undefined);
+}
+
 export type World = Awaited<ReturnType<typeof world>>;
 
 /** A daemon that was started; dispose it with `await using`. */
 export function world(options: WorldOptions = {}) {
-  const clock = options.clock ?? new FakeClock();
+  const clock = options.clock ?? clockOf(options);
   const processes = options.processes ?? new FakeProcesses();
   const logged: string[] = [];
   const log = jsonLog(clock, "warn", (line) => logged.push(line));
-  const said = Object.entries(options.settings ?? {}).map(([key, value]) => {
-    return [`MESH_${key.toUpperCase().replaceAll(".", "__")}`, value] as const;
-  });
-  const config = readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(said) }, () => undefined);
+  const config = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
-  const daemon = new Daemon(config, options.db_path ?? ":memory:", {
+  const outside: Outside = {
     clock,
     ids: options.ids ?? countingIds(),
     log,
@@ -197,7 +208,9 @@ export function world(options: WorldOptions = {}) {
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
-  });
+  };
+  const open = (path: string) => new Daemon(config, path, outside);
+  const daemon = options.db_path === undefined ? onMigrated(open) : open(options.db_path);
   daemon.wakeUp();
   const events: MeshEvent[] = [];
   daemon.ground.events.subscribe({ event: (event) => events.push(event) });

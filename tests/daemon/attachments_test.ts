@@ -6,11 +6,15 @@ import { deleteAttachment } from "../../daemon/delivery/attachments/contract.ts"
 import { filesIn } from "../../daemon/files.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
-import { world } from "../world.ts";
+import { world as startWorld, type WorldOptions } from "../world.ts";
 import { filesBeside, formWith, inPieces, place, typed, upload } from "./attachments_cast.ts";
 import { get } from "./cast.ts";
 
 const DAY_SECONDS = 86_400;
+
+/** Uploads write real files, so each turn of the clock takes real time. */
+const world = (options: WorldOptions = {}) => startWorld({ clock: new FakeClock(), ...options });
+
 const utf8 = new TextEncoder();
 
 async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {

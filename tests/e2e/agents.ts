@@ -77,10 +77,40 @@ function installed(release: Release): Installed {
   const { name, version, program } = release;
   const dir = dirOf(release);
   const bin = join(dir, "node_modules", ".bin", program);
-  const works = () => run(bin, ["--version"]).includes(version);
-  if (works()) return { bin };
-  tell(`Installing ${name}@${version} into ${dir}`);
+  if (isProven(release, bin)) return { bin };
   Deno.mkdirSync(dir, { recursive: true });
+  // Tests in other processes wait here: two at once would install over each other.
+  using lock = Deno.openSync(join(dir, "install.lock"), { create: true, write: true });
+  lock.lockSync(true);
+  if (isProven(release, bin) || prove(release, bin)) return { bin };
+  tell(`Installing ${name}@${version} into ${dir}`);
   run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
-  return works() ? { bin } : { reason: `${name}@${version} cannot be installed with npm` };
+  if (prove(release, bin)) return { bin };
+  return { reason: `${name}@${version} cannot be installed with npm` };
+}
+
+/** Where it is written down which file has printed its version: to ask takes up to 5 s. */
+const proofOf = (release: Release) => join(dirOf(release), "proven");
+
+/** Whether the very program that is there now has printed the right version before. */
+function isProven(release: Release, bin: string): boolean {
+  try {
+    return Deno.readTextFileSync(proofOf(release)) === stampOf(bin);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function prove(release: Release, bin: string): boolean {
+  if (!run(bin, ["--version"]).includes(release.version)) return false;
+  Deno.writeTextFileSync(proofOf(release), stampOf(bin));
+  return true;
+}
+
+/** What changes when a program is installed again. */
+function stampOf(bin: string): string {
+  const path = Deno.realPathSync(bin);
+  const { size, mtime } = Deno.statSync(path);
+  return JSON.stringify({ path, size, mtime });
 }

@@ -11,9 +11,9 @@ import type { Bearer } from "../../relay/mcp/contract.ts";
 import { Rooms } from "../../relay/rooms.ts";
 import { namespaceOf } from "../../relay/secrets.ts";
 import type { Machine, MachineRequest, Machines } from "../../relay/tunnel/contract.ts";
-import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { BASE, type World, world } from "../world.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 export const ISSUER = "https://relay.example";
 export const SECRET = `mesh_sk_${"a".repeat(43)}`;
@@ -110,7 +110,7 @@ export type House = Awaited<ReturnType<typeof house>>;
 export function house(
   { issuer = ISSUER, ids = countingIds() }: { issuer?: string | null; ids?: Ids } = {},
 ) {
-  const clock = new FakeClock();
+  const clock = new SwiftClock();
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const machines = new TunnelTwin();

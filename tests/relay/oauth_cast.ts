@@ -14,6 +14,7 @@ import { namespaceOf } from "../../relay/secrets.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { openRelay } from "./oauth_relay.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 export const ISSUER = "https://relay.example.com";
 export const RESOURCE = `${ISSUER}/mcp`;
@@ -58,7 +59,7 @@ export type OAuthWorld = ReturnType<typeof oauthWorld>;
 let visitors = 0;
 
 export function oauthWorld(options: OAuthWorldOptions = {}) {
-  const { issuer = ISSUER, clock = new FakeClock(), ids = countingIds() } = options;
+  const { issuer = ISSUER, clock = new SwiftClock(), ids = countingIds() } = options;
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const db = options.db ?? openDatabase(":memory:", issuer, log);

@@ -10,6 +10,7 @@ import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { End } from "./network.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 export const RELAY = "https://relay.test";
 export const SECRET = `mesh_sk_${"s".repeat(43)}`;
@@ -71,7 +72,7 @@ function startDaemon(on: { clock: FakeClock; dial: Dial }, number: number, optio
 
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
-export function relayWorld(clock = new FakeClock()) {
+export function relayWorld(clock = new SwiftClock()) {
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   /** Browsers that are signed in: by what stands for their cookies, their namespaces. */

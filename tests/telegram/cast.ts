@@ -8,9 +8,9 @@ import { BotApi } from "../../cli/telegram/bot_api.ts";
 import type { Ears } from "../../cli/telegram/line.ts";
 import { TelegramSurface } from "../../cli/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../daemon/inbox/contract.ts";
-import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
+import { SwiftClock } from "../storm/swift_clock.ts";
 
 type Fields = Record<string, unknown>;
 type Item = Fields & { item_id: string; pushes: Fields[] };
@@ -188,7 +188,7 @@ export type Rig = Awaited<ReturnType<typeof rig>>;
 
 /** A surface that runs; dispose it with `await using`. */
 export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {}) {
-  const clock = new FakeClock();
+  const clock = new SwiftClock();
   const bot = new FakeBotApi(clock), mesh = new FakeMesh(clock);
   const said: string[] = [];
   before({ bot, mesh });

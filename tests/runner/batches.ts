@@ -1,0 +1,81 @@
+/** Divides the test files into batches: one process runs a batch, and each file is in one batch. */
+
+export interface Batch {
+  readonly files: readonly string[];
+  /** Its tests watch real programs: it never runs beside another batch of this kind. */
+  readonly quiet: boolean;
+}
+
+/** A round runs all its batches before the next round begins. */
+export interface Round {
+  readonly name: string;
+  readonly batches: readonly Batch[];
+}
+
+const END_TO_END = "tests/e2e/";
+/** Few enough that the last batches end together, enough that loading the modules is shared. */
+const BATCH_FILES = 10;
+const QUIET_BATCH_FILES = 4;
+
+/** Tests that run a real tmux, or kill real daemons. */
+const QUIET_FOLDERS = ["tests/crash/", "tests/panes/"];
+const QUIET_IMPORT = /from "(?:\.\.?\/)+(?:daemon\/)?terminal\.ts"/;
+
+/** The files that take longest start first: a long file that starts last keeps a core idle. */
+const LONGEST = [
+  /linear_\w+_test/,
+  /storm_test|recurring_test|year_test/,
+  /e2e\/selftest_test/,
+  /e2e\/(?:jobs|copilot|opencode|gemini|relay_tunnel)_test/,
+  /e2e\/(?:codex\w*|mcp_conformance|opencode_pane|claude_ask|telegram)_test/,
+];
+
+/** The files of both rounds; `read` returns the text of a file. */
+export function rounds(files: readonly string[], read: (file: string) => string): Round[] {
+  const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const [end_to_end, in_process] = parted(sorted, (file) => file.startsWith(END_TO_END));
+  const [quiet, loud] = parted(
+    in_process,
+    (file) =>
+      QUIET_FOLDERS.some((folder) => file.startsWith(folder)) || QUIET_IMPORT.test(read(file)),
+  );
+  return [
+    {
+      name: "in process",
+      batches: [...batches(quiet, QUIET_BATCH_FILES, true), ...batches(loud, BATCH_FILES, false)],
+    },
+    { name: "end to end", batches: batches(end_to_end, 1, false) },
+  ];
+}
+
+/** The place among the longest; what is not among them comes last. */
+function rank(file: string): number {
+  const found = LONGEST.findIndex((pattern) => pattern.test(file));
+  return found < 0 ? LONGEST.length : found;
+}
+
+/** A long file is not joined to another one. */
+function batches(files: readonly string[], size: number, quiet: boolean): Batch[] {
+  const [short, long] = parted(files, (file) => rank(file) === LONGEST.length);
+  const found: Batch[] = long.map((file) => ({ files: [file], quiet }));
+  for (let at = 0; at < short.length; at += size) {
+    found.push({ files: short.slice(at, at + size), quiet });
+  }
+  return found;
+}
+
+function parted(
+  files: readonly string[],
+  isFirst: (file: string) => boolean,
+): [string[], string[]] {
+  return [files.filter(isFirst), files.filter((file) => !isFirst(file))];
+}
+
+/** Every test file below a folder, by its path from `root`. */
+export function testFiles(root: string, folder = "tests"): string[] {
+  return [...Deno.readDirSync(`${root}/${folder}`)].flatMap(({ name, isDirectory }) => {
+    const path = `${folder}/${name}`;
+    if (isDirectory) return testFiles(root, path);
+    return name.endsWith("_test.ts") ? [path] : [];
+  });
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { type Batch, rounds, testFiles } from "./batches.ts";
+import { runInLanes } from "./lanes.ts";
+
+const ROOT = `${import.meta.dirname}/../..`;
+const read = (file: string) => Deno.readTextFileSync(`${ROOT}/${file}`);
+
+Deno.test("every test file is in exactly one batch", () => {
+  const files = testFiles(ROOT);
+  assert.ok(files.includes("tests/runner/runner_test.ts"));
+  const found = rounds(files, read).flatMap(({ batches }) => batches.flatMap(({ files }) => files));
+  assert.deepEqual(found.toSorted(), files.toSorted());
+});
+
+Deno.test("files that run a real tmux or kill daemons are in quiet batches", () => {
+  const [in_process] = rounds(testFiles(ROOT), read);
+  const quiet = in_process?.batches.flatMap(({ files, quiet }) => quiet ? files : []) ?? [];
+  for (const file of ["daemon/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"]) {
+    assert.ok(quiet.includes(`tests/${file}`), file);
+  }
+  assert.ok(!quiet.includes("tests/daemon/asks_test.ts"));
+});
+
+const batch = (name: string, quiet = false): Batch => ({ files: [name], quiet });
+
+/** Runs batches that end when the test says so. */
+function lanes(batches: readonly Batch[], count: number) {
+  const running = new Map<string, { end: () => void; line: (text: string) => void }>();
+  const printed: string[] = [];
+  const done = runInLanes(batches, {
+    lanes: count,
+    print: (line) => printed.push(line),
+    run: async ({ files: [name = ""] }, line) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      running.set(name, { end: resolve, line });
+      await promise;
+      running.delete(name);
+      return name;
+    },
+  });
+  const end = async (name: string) => {
+    running.get(name)?.end();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const say = (name: string, text: string) => running.get(name)?.line(text);
+  return { done, end, say, printed, running: () => [...running.keys()] };
+}
+
+Deno.test("a quiet batch does not run beside another quiet batch", async () => {
+  const at = lanes([batch("a", true), batch("b", true), batch("c"), batch("d")], 2);
+  assert.deepEqual(at.running(), ["a", "c"]);
+  await at.end("c");
+  assert.deepEqual(at.running(), ["a", "d"]);
+  await at.end("a");
+  assert.deepEqual(at.running(), ["d", "b"]);
+  await at.end("d");
+  await at.end("b");
+  assert.deepEqual(await at.done, ["c", "a", "d", "b"]);
+});
+
+Deno.test("quiet batches that are left run one after the other", async () => {
+  const at = lanes([batch("a", true), batch("b", true)], 2);
+  assert.deepEqual(at.running(), ["a"]);
+  await at.end("a");
+  assert.deepEqual(at.running(), ["b"]);
+  await at.end("b");
+  assert.deepEqual(await at.done, ["a", "b"]);
+});
+
+Deno.test("the lines of batches are not mixed, and none is lost", async () => {
+  const at = lanes([batch("a"), batch("b"), batch("c")], 2);
+  at.say("b", "b1");
+  at.say("a", "a1");
+  assert.deepEqual(at.printed, ["a1"]);
+  await at.end("b");
+  at.say("c", "c1");
+  at.say("a", "a2");
+  assert.deepEqual(at.printed, ["a1", "a2"]);
+  await at.end("a");
+  assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1"]);
+  at.say("c", "c2");
+  await at.end("c");
+  await at.done;
+  assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1", "c2"]);
+});
