@@ -13,13 +13,21 @@ export interface Round {
 }
 
 const END_TO_END = "tests/e2e/";
-/** Few enough that the last batches end together, enough that loading the modules is shared. */
-const BATCH_FILES = 10;
-const QUIET_BATCH_FILES = 4;
 
-/** Tests that run a real tmux, or kill real daemons. */
+/** Files in a batch: few enough that the last batches end together, enough for few processes. */
+interface Sizes {
+  readonly quiet: number;
+  readonly loud: number;
+}
+
+/**
+ * Tests that run a real tmux, kill real daemons or start real agents. One agent keeps more than one
+ * core busy as it starts; with two at once, Codex left a message in its composer.
+ */
 const QUIET_FOLDERS = ["tests/crash/", "tests/panes/"];
-const QUIET_IMPORT = /from "(?:\.\.?\/)+(?:daemon\/)?terminal\.ts"/;
+const QUIET_IMPORT = /from "(?:\.\.?\/)+(?:daemon\/)?(?:terminal|lab|\w+_lab|office|agents)\.ts"/;
+/** What ends in `_lab` and starts no agent. */
+const LOUD_IMPORT = /from "\.\/(?:relay|relay_apps|oauth)_lab\.ts"/g;
 
 /** The files that take longest start first: a long file that starts last keeps a core idle. */
 const LONGEST = [
@@ -34,17 +42,19 @@ const LONGEST = [
 export function rounds(files: readonly string[], read: (file: string) => string): Round[] {
   const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
   const [end_to_end, in_process] = parted(sorted, (file) => file.startsWith(END_TO_END));
-  const [quiet, loud] = parted(
-    in_process,
-    (file) =>
-      QUIET_FOLDERS.some((folder) => file.startsWith(folder)) || QUIET_IMPORT.test(read(file)),
-  );
+  const isQuiet = (file: string) =>
+    QUIET_FOLDERS.some((folder) => file.startsWith(folder)) ||
+    QUIET_IMPORT.test(read(file).replaceAll(LOUD_IMPORT, ""));
+  const round = (name: string, files: readonly string[], sizes: Sizes): Round => {
+    const [quiet, loud] = parted(files, isQuiet);
+    return {
+      name,
+      batches: [...batches(quiet, sizes.quiet, true), ...batches(loud, sizes.loud, false)],
+    };
+  };
   return [
-    {
-      name: "in process",
-      batches: [...batches(quiet, QUIET_BATCH_FILES, true), ...batches(loud, BATCH_FILES, false)],
-    },
-    { name: "end to end", batches: batches(end_to_end, 1, false) },
+    round("in process", in_process, { quiet: 4, loud: 10 }),
+    round("end to end", end_to_end, { quiet: 1, loud: 1 }),
   ];
 }
 

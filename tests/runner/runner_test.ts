@@ -12,13 +12,17 @@ Deno.test("every test file is in exactly one batch", () => {
   assert.deepEqual(found.toSorted(), files.toSorted());
 });
 
-Deno.test("files that run a real tmux or kill daemons are in quiet batches", () => {
-  const [in_process] = rounds(testFiles(ROOT), read);
-  const quiet = in_process?.batches.flatMap(({ files, quiet }) => quiet ? files : []) ?? [];
-  for (const file of ["daemon/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"]) {
+Deno.test("files that run a real tmux, kill daemons or start agents are in quiet batches", () => {
+  const batches = rounds(testFiles(ROOT), read).flatMap(({ batches }) => batches);
+  const quiet = batches.flatMap(({ files, quiet }) => quiet ? files : []);
+  const real = ["daemon/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"];
+  const agents = ["claude_ask", "codex", "copilot", "gemini", "jobs", "opencode", "selftest"];
+  for (const file of [...real, ...agents.map((name) => `e2e/${name}_test.ts`)]) {
     assert.ok(quiet.includes(`tests/${file}`), file);
   }
-  assert.ok(!quiet.includes("tests/daemon/asks_test.ts"));
+  for (const file of ["daemon/asks_test.ts", "e2e/daemon_test.ts", "e2e/relay_tunnel_test.ts"]) {
+    assert.ok(!quiet.includes(`tests/${file}`), file);
+  }
 });
 
 const batch = (name: string, quiet = false): Batch => ({ files: [name], quiet });
