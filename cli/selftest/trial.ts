@@ -11,8 +11,8 @@ import type { Subject } from "./agents.ts";
 const START_MS_MAX = 60_000;
 /** Between two keys, as of a quick person. */
 const KEY_MS = 150;
-/** A screen that has just been drawn swallows a key now and then. */
-const SWALLOWED_MS = 3_000;
+/** A screen that was just drawn swallows a key now and then. A busy machine takes seconds to tell. */
+const SWALLOWED_MS = 8_000;
 const PRESSES_MAX = 4;
 
 /** A message on its way to the agent. */
