@@ -11,7 +11,7 @@ import type { Subject } from "./agents.ts";
 const START_MS_MAX = 60_000;
 /** Between two keys, as of a quick person. */
 const KEY_MS = 150;
-/** A screen that was just drawn swallows a key now and then. A busy machine takes seconds to tell. */
+/** A screen that was just drawn swallows a key now and then; a busy machine tells it late. */
 const SWALLOWED_MS = 8_000;
 const PRESSES_MAX = 4;
 
