@@ -275,10 +275,16 @@ export class FakeSocket {
     await this.#clock.settle();
   }
 
-  /** Connects as a peer; what the daemon answered. */
+  /**
+   * Connects as a peer, and waits until the daemon has answered or closed: certificates are checked
+   * on other threads, which no number of turns waits for. Returns the `connected` frame.
+   */
   async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
+    const connected = () => this.frames.find(({ type }) => type === "connected");
     await this.say({ type: "connect", backend: "sdk", path: "/work", ...fields });
-    return this.frames.find(({ type }) => type === "connected");
+    while (!connected() && !this.closed) await this.#clock.settle();
+    await this.#clock.settle();
+    return connected();
   }
 
   of<T extends Outbound["type"]>(type: T): Extract<Outbound, { type: T }>[] {
