@@ -1,13 +1,20 @@
 /** The table of commands: what is typed, which contract answers, how people see the answer. */
 
-import { type Clock, systemClock } from "kit/clock.ts";
-import { VERSION } from "kit/contract.ts";
-import { ackAsk, declineAsk, listAsks, openAsk, pendingAsks } from "./daemon/asks/contract.ts";
-import type { Env } from "./daemon/places.ts";
-import { broadcast, getTrace, notifyPeer } from "./daemon/delivery/contract.ts";
-import { listPeers, PeerStatus } from "./daemon/peers/contract.ts";
-import { ATTACH_COMMAND, ATTACH_FLAG, attached } from "./cli/attach.ts";
-import { waitForReply } from "./cli/asking.ts";
+import { type Clock, systemClock } from "kit/core/clock.ts";
+import { VERSION } from "kit/http/contract.ts";
+import {
+  ackAsk,
+  declineAsk,
+  listAsks,
+  openAsk,
+  pendingAsks,
+} from "./daemon/features/asks/contract.ts";
+import type { Env } from "./daemon/host/paths.ts";
+import { getTrace } from "./daemon/features/messages/contract.ts";
+import { broadcast, notifyPeer } from "./daemon/features/notifications/contract.ts";
+import { listPeers, PeerStatus } from "./daemon/features/peers/contract.ts";
+import { ATTACH_COMMAND, ATTACH_FLAG, attached } from "./cli/commands/attach.ts";
+import { waitForReply } from "./cli/commands/asking.ts";
 import {
   type Command,
   EXIT,
@@ -18,25 +25,25 @@ import {
   Session,
   verb,
   type Words,
-} from "./cli/command.ts";
-import { completionsFor } from "./cli/completions.ts";
-import { DAEMON_COMMANDS } from "./cli/daemon_commands.ts";
-import { DOCTOR } from "./cli/doctor_command.ts";
-import { INBOX_COMMANDS } from "./cli/inbox_commands.ts";
-import { JOB_COMMANDS } from "./cli/jobs_commands.ts";
-import { SPAWN_COMMANDS } from "./cli/lives_commands.ts";
-import { ink, print, printJson, processTerminal, type Terminal } from "./cli/print.ts";
-import { OPEN_COMMANDS } from "./cli/open_command.ts";
-import { PEER_COMMANDS } from "./cli/peer_commands.ts";
-import { QUESTION_COMMANDS } from "./cli/question_commands.ts";
-import { ROLES } from "./cli/roles.ts";
-import { SCHEDULE_COMMANDS } from "./cli/schedule_commands.ts";
-import { SEARCH_COMMANDS, showAny } from "./cli/search_commands.ts";
-import { showAsks, showPeers, showTrace } from "./cli/show.ts";
-import { SELFTEST } from "./cli/selftest_command.ts";
-import { SHARE_COMMANDS } from "./cli/share_commands.ts";
-import { SURFACE_COMMANDS } from "./cli/surface_commands.ts";
-import { welcome } from "./cli/welcome.ts";
+} from "./cli/commands/command.ts";
+import { completionsFor } from "./cli/commands/daemon/completions.ts";
+import { DAEMON_COMMANDS } from "./cli/commands/daemon/daemon.ts";
+import { DOCTOR } from "./cli/doctor/doctor_command.ts";
+import { INBOX_COMMANDS } from "./cli/commands/inbox.ts";
+import { JOB_COMMANDS } from "./cli/commands/jobs.ts";
+import { SPAWN_COMMANDS } from "./cli/commands/spawn.ts";
+import { ink, print, printJson, processTerminal, type Terminal } from "./cli/output/print.ts";
+import { OPEN_COMMANDS } from "./cli/commands/daemon/open.ts";
+import { PEER_COMMANDS } from "./cli/commands/peers.ts";
+import { QUESTION_COMMANDS } from "./cli/commands/questions.ts";
+import { ROLES } from "./cli/commands/roles.ts";
+import { SCHEDULE_COMMANDS } from "./cli/commands/schedules.ts";
+import { SEARCH_COMMANDS, showAny } from "./cli/commands/search.ts";
+import { showAsks, showPeers, showTrace } from "./cli/output/show.ts";
+import { SELFTEST } from "./cli/selftest/selftest_command.ts";
+import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
+import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";
+import { welcome } from "./cli/output/welcome.ts";
 
 const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",

@@ -1,6 +1,6 @@
 /** What the binary runs: finds the role and loads it; what a role does not need stays unloaded. */
 
-import { roleOf, ROLES } from "./cli/roles.ts";
+import { roleOf, ROLES } from "./cli/commands/roles.ts";
 
 const env = Deno.env.toObject();
 const role = roleOf(Deno.args);

@@ -1,7 +1,7 @@
 /** Builds the program and runs it from another directory, with nothing but what it imports. */
 
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/contract.ts";
+import { VERSION } from "kit/http/contract.ts";
 import { RealDaemon, temporary } from "./bench/child.ts";
 import { runParts } from "./bench/program.ts";
 
@@ -50,7 +50,9 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
 /** Nothing but the parts: no configuration, no package that would have to be fetched. */
 const ALONE = ["--no-remote", "--no-npm"];
 const GREETING = {
-  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
   params: {
     protocolVersion: "2025-06-18",
     capabilities: {},

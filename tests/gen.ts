@@ -2,11 +2,11 @@
 
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
-import { migrations } from "../daemon/migrations.ts";
-import { routesOf } from "../daemon/routes.ts";
-import { relayMigrations } from "../relay/migrations.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { migrations } from "../daemon/app/migrations/migrations.ts";
+import { routesOf } from "../daemon/app/routes.ts";
+import { relayMigrations } from "../relay/app/migrations/migrations.ts";
 import { type AnyMachine, machines } from "./machines.ts";
 import { FakeClock } from "./support/clock.ts";
 import { renderHelp } from "./support/help.ts";
@@ -20,7 +20,7 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/schema.sql": () => renderSchema("daemon", migrations),
   "tests/golden/relay_schema.sql": () => renderSchema("relay", relayMigrations),
   "tests/golden/help.txt": renderHelp,
-  "daemon/agents/opencode/plugin/generated/mesh.js": renderPlugin,
+  "daemon/features/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "docs/generated/machines.md": renderMachines,
   "docs/generated/routes.md": renderRoutes,
 };
@@ -79,14 +79,14 @@ const PLUGIN_HEAD = `/**
  * front. Written by \`mesh setup --agent opencode\`, and removed by \`--uninstall\`. It prints
  * nothing, connects to nothing but loopback, and lets no error of its own reach opencode.
  *
- * Generated from daemon/agents/opencode/plugin/main.ts.
+ * Generated from daemon/features/agents/opencode/plugin/main.ts.
  */
 
 `;
 
 /** One file, because that is what opencode loads; bundled here, so that sources run without it. */
 async function renderPlugin(): Promise<string> {
-  const entry = fileURLToPath(new URL("daemon/agents/opencode/plugin/main.ts", ROOT));
+  const entry = fileURLToPath(new URL("daemon/features/agents/opencode/plugin/main.ts", ROOT));
   const args = ["bundle", "--quiet", "--platform", "deno", entry];
   const cwd = fileURLToPath(ROOT);
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })

@@ -4,23 +4,23 @@
  */
 
 import assert from "node:assert/strict";
-import { DIALOG_PATTERN } from "../daemon/agents/screens.ts";
-import { toSearch } from "../daemon/delivery/messages/words.ts";
-import { breakMarks } from "../daemon/frame_marks.ts";
-import { dropHidden } from "kit/text.ts";
+import { DIALOG_PATTERN } from "../daemon/features/agents/screens.ts";
+import { toSearch } from "../daemon/features/messages/log/search_terms.ts";
+import { breakMarks } from "../daemon/features/messages/frame_markers.ts";
+import { dropHidden } from "kit/core/text.ts";
 import { growthOf } from "./regex/growth.ts";
 import { literals, literalsIn } from "./regex/literals.ts";
 
 /** What is put together at run time, by the file that does it. */
 const COMPOSED: Record<string, () => readonly RegExp[]> = {
-  "daemon/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
-  "daemon/agents/opencode/screen.ts": () => [
+  "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
+  "daemon/features/agents/opencode/screen.ts": () => [
     new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),
   ],
-  "daemon/delivery/messages/words.ts": () =>
+  "daemon/features/messages/log/search_terms.ts": () =>
     ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.first ?? []),
-  "daemon/frame_marks.ts": () => made(() => breakMarks("[")),
-  "kit/text.ts": () => made(() => dropHidden("\u200b")),
+  "daemon/features/messages/frame_markers.ts": () => made(() => breakMarks("[")),
+  "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
 };
 
 /** The patterns that are made meanwhile. */

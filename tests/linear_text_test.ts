@@ -1,27 +1,27 @@
 /** What reads the text of others takes linear time, beyond its regular expressions. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { Splitter } from "kit/text.ts";
-import { clean } from "../cli/print.ts";
-import { layOut } from "../cli/table.ts";
-import { split } from "../cli/telegram/rendering.ts";
-import { parseEvents } from "../cli/watch.ts";
-import type { Addressee, Parcel } from "../daemon/agents/contract.ts";
-import { memberAt, prepend, rootOf } from "../daemon/agents/opencode/jsonc.ts";
-import { paneRung } from "../daemon/agents/pane.ts";
-import { claudeScreen } from "../daemon/agents/claude_code/screen.ts";
-import { genericScreen } from "../daemon/agents/generic/screen.ts";
-import { withoutPlaceholder } from "../daemon/agents/screens.ts";
-import { refuseRepeatedKeys } from "../daemon/asks/keys.ts";
-import { matchesGate } from "../daemon/asks/questions/approvals.ts";
-import { partsOf } from "../daemon/delivery/attachments/multipart.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { Splitter } from "kit/core/text.ts";
+import { clean } from "../cli/output/print.ts";
+import { layOut } from "../cli/output/table.ts";
+import { split } from "../cli/surfaces/telegram/rendering.ts";
+import { parseEvents } from "../cli/client/event_stream.ts";
+import type { Addressee, Parcel } from "../daemon/features/agents/adapter.ts";
+import { memberAt, prepend, rootOf } from "../daemon/features/agents/opencode/jsonc.ts";
+import { paneRung } from "../daemon/features/agents/pane.ts";
+import { claudeScreen } from "../daemon/features/agents/claude_code/screen.ts";
+import { genericScreen } from "../daemon/features/agents/generic/screen.ts";
+import { withoutPlaceholder } from "../daemon/features/agents/screens.ts";
+import { refuseRepeatedKeys } from "../daemon/features/asks/keys.ts";
+import { matchesGate } from "../daemon/features/asks/questions/approvals.ts";
+import { partsOf } from "../daemon/features/messages/attachments/multipart.ts";
 import { cleanName, disposition } from "kit/http/filenames.ts";
-import { idsIn, printable } from "../daemon/delivery/ladder/framing.ts";
-import { snippetOf, toSearch } from "../daemon/delivery/messages/words.ts";
-import { quotedAttribute } from "../daemon/frame_marks.ts";
-import { Tmuxes } from "../daemon/tmux.ts";
-import { only } from "../relay/share/stream.ts";
+import { idsIn, printable } from "../daemon/features/messages/dispatch/framing.ts";
+import { snippetOf, toSearch } from "../daemon/features/messages/log/search_terms.ts";
+import { quotedAttribute } from "../daemon/features/messages/frame_markers.ts";
+import { Tmuxes } from "../daemon/host/tmux/tmux.ts";
+import { only } from "../relay/shares/stream.ts";
 import { silent } from "./daemon/terminal.ts";
 import { growthIn, worked } from "./regex/growth.ts";
 
@@ -38,8 +38,15 @@ const PUMPS = [
 
 const parcels = { delivery_id: ID, proof_id: ID, kind: "notify", human: false } as const;
 const nowhere: Addressee = {
-  ...{ peer_id: "peer-1", backend: "generic", tmux_socket: null, pane_id: null, metadata: {} },
-  ...{ agent_pid: null, agent_started: null, runtime_session_id: null, turn_state: null },
+  peer_id: "peer-1",
+  backend: "generic",
+  tmux_socket: null,
+  pane_id: null,
+  metadata: {},
+  agent_pid: null,
+  agent_started: null,
+  runtime_session_id: null,
+  turn_state: null,
 };
 
 function rung(screen: typeof genericScreen) {

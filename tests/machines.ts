@@ -1,13 +1,13 @@
 /** Finds every state machine of the program: each table that is made by `machine(…)`, wherever. */
 
-import type { Machine } from "kit/machine.ts";
+import type { Machine } from "kit/core/machine.ts";
 import { type Source, sources } from "./tidy/sources.ts";
 
 /** A machine as a test or a page sees it: rows of words. */
 export type AnyMachine = Machine<readonly (readonly [from: string, on: string, to: string])[]>;
 
 export interface Found {
-  /** The file that exports it, such as `daemon/asks/machine.ts`. */
+  /** The file that exports it, such as `daemon/features/asks/machine.ts`. */
   readonly path: string;
   readonly machine: AnyMachine;
   /** The sentence on the first line of its file. */
@@ -21,7 +21,7 @@ type Made = Pick<Source, "path" | "text" | "code">;
 
 export async function machines(): Promise<Found[]> {
   const making = sources().filter(({ path, code }) =>
-    !path.startsWith("tests/") && path !== "kit/machine.ts" && callsIn(code) > 0
+    !path.startsWith("tests/") && path !== "kit/core/machine.ts" && callsIn(code) > 0
   );
   const found = await Promise.all(making.map(machinesOf));
   return found.flat().sort((a, b) => a.path < b.path ? -1 : 1);
@@ -40,7 +40,7 @@ export async function machinesOf({ path, text, code }: Made): Promise<Found[]> {
 }
 
 function callsIn(code: string): number {
-  return code.includes('"kit/machine.ts"') ? [...code.matchAll(MADE)].length : 0;
+  return code.includes('"kit/core/machine.ts"') ? [...code.matchAll(MADE)].length : 0;
 }
 
 function isMachine(value: unknown): value is AnyMachine {

@@ -1,12 +1,12 @@
 /** The rules of the house that can be counted. What breaks one is named with its file and line. */
 
 import assert from "node:assert/strict";
-import { EVENTS } from "kit/events.ts";
-import type { Contract } from "kit/contract.ts";
-import { PROBLEMS } from "kit/problem.ts";
-import { migrations } from "../daemon/migrations.ts";
-import { relayMigrations } from "../relay/migrations.ts";
-import { routesOf } from "../daemon/routes.ts";
+import { EVENTS } from "kit/data/events.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { PROBLEMS } from "kit/core/problem.ts";
+import { migrations } from "../daemon/app/migrations/migrations.ts";
+import { relayMigrations } from "../relay/app/migrations/migrations.ts";
+import { routesOf } from "../daemon/app/routes.ts";
 import { foldersIn, type Import, type Source, sources } from "./tidy/sources.ts";
 import { world } from "./world.ts";
 
@@ -51,7 +51,14 @@ function* lines(
 }
 
 Deno.test("every building is looked at", () => {
-  for (const path of ["main.ts", "kit/sqlite.ts", "daemon/asks/asks.ts", "tests/world.ts"]) {
+  for (
+    const path of [
+      "main.ts",
+      "kit/data/sqlite.ts",
+      "daemon/features/asks/asks.ts",
+      "tests/world.ts",
+    ]
+  ) {
     assert.ok(SOURCES.some((source) => source.path === path), path);
   }
 });
@@ -137,7 +144,8 @@ function roomOf(path: string): string | undefined {
 const isContract = (path: string) => path.endsWith("/contract.ts");
 /** The definitions of agents lie below every feature that reads them. */
 const DEFINITIONS = ["registry.ts", "definition.ts", "versions.ts", "selftest/fixture.ts"];
-const isDefinition = (path: string) => DEFINITIONS.some((name) => path === `daemon/agents/${name}`);
+const isDefinition = (path: string) =>
+  DEFINITIONS.some((name) => path === `daemon/features/agents/${name}`);
 
 rule(
   "rooms meet only at their contracts",
@@ -198,7 +206,7 @@ rule(
 rule(
   "a hook loads no package and nothing of Node's: an agent waits for it",
   () =>
-    HOUSE.filter(({ path }) => path === "main.ts" || path === "daemon/agents/hook.ts").flatMap((
+    HOUSE.filter(({ path }) => path === "main.ts" || path === "cli/hook/hook.ts").flatMap((
       start,
     ) =>
       loadedBy(start, isEager).flatMap(({ path, imports }) =>
@@ -280,7 +288,7 @@ rule("each table is written in exactly one file", () => {
 rule("every event of the table is told somewhere", () => {
   const tellers = HOUSE.filter(({ code }) => /\.append\(/.test(code));
   return Object.keys(EVENTS).filter((type) =>
-    !tellers.some(({ path, code }) => path !== "kit/events.ts" && code.includes(`"${type}"`))
+    !tellers.some(({ path, code }) => path !== "kit/data/events.ts" && code.includes(`"${type}"`))
   );
 });
 

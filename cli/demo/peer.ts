@@ -1,10 +1,10 @@
 /** One of the two agents of the demo: a small program that speaks `/ws`, and shows what is said. */
 
 import * as z from "zod";
-import { readSettings } from "../daemon_client.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/runtime_file.ts";
-import { EXIT, Failed, type Session } from "../command.ts";
-import { ink, print, type Terminal } from "../print.ts";
+import { readSettings } from "../client/daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import { EXIT, Failed, type Session } from "../commands/command.ts";
+import { ink, print, type Terminal } from "../output/print.ts";
 
 /** The frames of contract 4, as far as a peer that only talks reads them. */
 const Frame = z.discriminatedUnion("type", [

@@ -1,12 +1,12 @@
 /** Each coding agent that is installed: its version, and whether it knows a mesh that exists. */
 
 import { isAbsolute, join } from "node:path";
-import { tryJson } from "kit/text.ts";
-import type { AgentDefinition } from "../../daemon/agents/definition.ts";
-import { AGENTS } from "../../daemon/agents/registry.ts";
-import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
-import { lineOf } from "../../daemon/agents/versions.ts";
-import { statePath } from "../../daemon/places.ts";
+import { tryJson } from "kit/core/text.ts";
+import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
+import { AGENTS } from "../../daemon/features/agents/registry.ts";
+import { VERDICTS_FILE, verdictsIn } from "../../daemon/features/agents/selftest/contract.ts";
+import { lineOf } from "../../daemon/features/agents/versions.ts";
+import { statePath } from "../../daemon/host/paths.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import { isProgram, type Machine, versionIn } from "./machine.ts";
 

@@ -1,10 +1,10 @@
 /** Whether the daemon is up, is of this program's version, and accounts for every message. */
 
 import { join } from "node:path";
-import { VERSION } from "kit/contract.ts";
-import { migrations } from "../../daemon/migrations.ts";
-import { statePath } from "../../daemon/places.ts";
-import { argumentsOf } from "../../daemon/processes.ts";
+import { VERSION } from "kit/http/contract.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { statePath } from "../../daemon/host/paths.ts";
+import { argumentsOf } from "../../daemon/host/processes.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 import type { Mesh } from "./mesh.ts";

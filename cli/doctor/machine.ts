@@ -2,9 +2,9 @@
 
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "kit/clock.ts";
+import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type { Env } from "../../daemon/places.ts";
+import type { Env } from "../../daemon/host/paths.ts";
 
 /** A program that has not ended by then is given up. */
 const PROGRAM_MS_MAX = 5_000;

@@ -1,15 +1,15 @@
 /** What `mesh doctor` hears from the daemon, as far as there is one and it answers us. */
 
-import type { Clock } from "kit/clock.ts";
-import { Refused, type Wire } from "kit/client.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { Refused, type Wire } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { listDeliveries } from "../../daemon/delivery/contract.ts";
-import type { Health } from "../../daemon/events/contract.ts";
-import { listPeers } from "../../daemon/peers/contract.ts";
-import type { Env } from "../../daemon/places.ts";
-import { type Daemon, Misconfigured, readSettings, Unreachable } from "../daemon_client.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/runtime_file.ts";
-import { healthOf } from "../lifecycle.ts";
+import { listDeliveries } from "../../daemon/features/messages/contract.ts";
+import type { Health } from "../../daemon/api/events/contract.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+import type { Env } from "../../daemon/host/paths.ts";
+import { type Daemon, Misconfigured, readSettings, Unreachable } from "../client/daemon_client.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import { healthOf } from "../client/lifecycle.ts";
 
 /** What waits is told by recipient from the newest so many. */
 export const WAITING_MAX = "500";

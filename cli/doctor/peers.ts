@@ -1,7 +1,7 @@
 /** What the daemon itself finds contradictory about its peers, where it offers to look. */
 
 import * as z from "zod";
-import type { Daemon } from "../daemon_client.ts";
+import type { Daemon } from "../client/daemon_client.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import type { Peers } from "./mesh.ts";
 

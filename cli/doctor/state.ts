@@ -1,7 +1,7 @@
 /** The state directory and the configuration: where they are, whose, and who else may read them. */
 
 import { dirname, join } from "node:path";
-import { configPath, type Env, statePath } from "../../daemon/places.ts";
+import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 

@@ -1,7 +1,7 @@
 /** Whether tmux can carry messages: tried on a server of our own, never on the user's. */
 
 import { join } from "node:path";
-import { checkSocket, whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
+import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 

@@ -1,8 +1,8 @@
 /** The agents that selftest can test, each with its fixture and its scripted model. */
 
-import type { AgentDefinition } from "../../daemon/agents/definition.ts";
-import { AGENTS } from "../../daemon/agents/registry.ts";
-import type { Fixture, ModelApi, Rule } from "../../daemon/agents/selftest/fixture.ts";
+import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
+import { AGENTS } from "../../daemon/features/agents/registry.ts";
+import type { Fixture, ModelApi, Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { ChatModel } from "./model/chat.ts";
 import { GeminiWire } from "./model/gemini.ts";
 import { Model } from "./model/model.ts";

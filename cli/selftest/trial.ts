@@ -1,10 +1,11 @@
 /** One agent under test: its session, what is typed there, and how a message came to it. */
 
-import { getTrace, notifyPeer } from "../../daemon/delivery/contract.ts";
-import { listPeers } from "../../daemon/peers/contract.ts";
-import { Failed } from "../command.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { Failed } from "../commands/command.ts";
 import type { Scripted } from "./model/scripted.ts";
-import type { Pane, Room } from "./room.ts";
+import type { Pane, Room } from "./environment.ts";
 import type { Subject } from "./agents.ts";
 
 /** The first start of some copies the program into their home. */

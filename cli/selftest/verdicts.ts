@@ -3,15 +3,27 @@
 import { join } from "node:path";
 import * as z from "zod";
 import {
-  RungName,
   type Tested,
   Verdicts,
   VERDICTS_FILE,
   verdictsIn,
-} from "../../daemon/agents/selftest/contract.ts";
-import type { Backend } from "../../daemon/peers/contract.ts";
-import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/places.ts";
-import type { Result } from "./play.ts";
+} from "../../daemon/features/agents/selftest/contract.ts";
+import { RungName } from "../../daemon/features/agents/contract.ts";
+import type { Backend } from "../../daemon/features/agents/contract.ts";
+import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/host/paths.ts";
+
+/** One line of the table. */
+export interface Result {
+  readonly agent: string;
+  readonly version: string;
+  readonly scenario: string;
+  /** The way that the message took, or was to take; null where none was tried. */
+  readonly rung: string | null;
+  readonly result: "passed" | "failed" | "not tested";
+  readonly ms: number | null;
+  /** What is worth a remark, or what failed. */
+  readonly detail: string | null;
+}
 
 /**
  * A rung is degraded by one failure; what passed on all that there is to try is not. To pass on a

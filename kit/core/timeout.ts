@@ -1,6 +1,6 @@
 /** Waiting with a limit: a pause that an abort ends early, and work that may take only so long. */
 
-import type { Clock } from "kit/clock.ts";
+import type { Clock } from "kit/core/clock.ts";
 
 /** Resolves after `ms`, or as soon as the signal aborts. Never rejects. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

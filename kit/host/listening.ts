@@ -1,7 +1,7 @@
 /** An address that stays ours for as long as the process runs, whatever connects to it. */
 
-import type { Clock } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
+import type { Clock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
 
 /** How long an address is left alone that could not be listened on again. */
 const RETRY_MS = 100;

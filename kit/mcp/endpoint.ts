@@ -10,9 +10,9 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX, unbroken } from "kit/route.ts";
-import { tryJson } from "kit/text.ts";
+import { Problem } from "kit/core/problem.ts";
+import { BODY_BYTES_MAX, unbroken } from "kit/http/route.ts";
+import { tryJson } from "kit/core/text.ts";
 
 /** There is nothing to subscribe to: the list of tools never changes while a server runs. */
 const SUBSCRIPTIONS_MAX = 0;

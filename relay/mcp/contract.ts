@@ -1,7 +1,7 @@
 /** What the world may say to the relay's `/mcp`: JSON-RPC by POST, by whoever holds a grant. */
 
 import * as z from "zod";
-import { contract } from "kit/contract.ts";
+import { contract } from "kit/http/contract.ts";
 
 /** JSON-RPC's own forms: the protocol's schemas are the SDK's to check. */
 const Rpc = z.unknown();

@@ -1,16 +1,16 @@
 /** Remote MCP: six tools at the agents of a namespace, for apps that hold a grant. */
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
-import { VERSION } from "kit/contract.ts";
+import { VERSION } from "kit/http/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
-import type { Machines } from "../tunnel/contract.ts";
+import type { Machines } from "../daemons/contract.ts";
 import { Bearer } from "./contract.ts";
-import { Daemon } from "../daemon.ts";
+import { Daemon } from "../daemons/daemon.ts";
 import { type Refusal, toRefusal, toToolError } from "./refused.ts";
 import type { Tool, Visit } from "./tool.ts";
-import { LOOKING_TOOLS } from "./tools/looking.ts";
+import { LOOKING_TOOLS } from "./tools/lists.ts";
 import { REPLY_TOOLS } from "./tools/replies.ts";
-import { TELLING_TOOLS } from "./tools/telling.ts";
+import { TELLING_TOOLS } from "./tools/sending.ts";
 
 /** In the order in which a model reads them. */
 export const TOOLS: readonly Tool[] = [...LOOKING_TOOLS, ...TELLING_TOOLS, ...REPLY_TOOLS];

@@ -1,9 +1,9 @@
 /** How a tool refuses: a code, a sentence, and whether the message may have arrived. */
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { Problem } from "kit/problem.ts";
-import { Refused } from "../daemon.ts";
-import { isUnreachable } from "../tunnel/contract.ts";
+import { Problem } from "kit/core/problem.ts";
+import { Refused } from "../daemons/daemon.ts";
+import { isUnreachable } from "../daemons/contract.ts";
 
 /** What a model should do next; of all else the sentence says enough. */
 const ADVICE: Readonly<Record<string, string>> = {

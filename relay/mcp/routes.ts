@@ -1,9 +1,9 @@
 /** `/mcp`: Host and Origin, then the token, then the scope of the tool, then the answer. */
 
-import type { Contract } from "kit/contract.ts";
-import { Problem } from "kit/problem.ts";
-import { rawRoute, type Route } from "kit/route.ts";
-import type { Address } from "../address.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { Problem } from "kit/core/problem.ts";
+import { rawRoute, type Route } from "kit/http/route.ts";
+import type { Address } from "../web/issuer.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 

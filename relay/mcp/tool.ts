@@ -3,10 +3,10 @@
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
-import { invalidRequest } from "kit/problem.ts";
-import type { Machine } from "../tunnel/contract.ts";
+import { invalidRequest } from "kit/core/problem.ts";
+import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
-import type { Daemon } from "../daemon.ts";
+import type { Daemon } from "../daemons/daemon.ts";
 
 /** One call of a tool: what its grant can reach. */
 export interface Visit {

@@ -1,7 +1,8 @@
 /** What the world may say to the relay's OAuth 2.1 authorization server, and what it answers. */
 
 import * as z from "zod";
-import { contract, Instant } from "kit/contract.ts";
+import { contract } from "kit/http/contract.ts";
+import { Instant } from "kit/core/schema.ts";
 import { READ, WRITE } from "../mcp/contract.ts";
 
 export const SCOPES = [READ, WRITE] as const;

@@ -1,24 +1,18 @@
 /** The authorization server as a whole: its desks, put together on one database. */
 
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
-import { Problem } from "kit/problem.ts";
-import type { Route } from "kit/route.ts";
-import type { Database } from "kit/sqlite.ts";
-import type { Address } from "../address.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Route } from "kit/http/route.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import type { Address } from "../web/issuer.ts";
 import type { Bearer } from "../mcp/contract.ts";
 import { Clients } from "./clients/clients.ts";
 import { Connections } from "./consent/connections.ts";
 import { Consent, type ConsentNeeds, type Machines, type Sessions } from "./consent/consent.ts";
 import { Grants, type GrantsNeeds } from "./grants/grants.ts";
 import { resourceOf } from "./resource/metadata.ts";
-import { oauthRoutes } from "./routes.ts";
-
-/** How often one address may come: `net` counts. */
-export interface Pace {
-  /** Counts this request; the seconds to wait where it is one too many. */
-  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
-}
+import { oauthRoutes, type Pace } from "./routes.ts";
 
 export interface OAuthNeeds {
   /** The configured origin; never one that a request claims. */

@@ -1,7 +1,7 @@
 /** Every refusal of the authorization server in one table, and its one translation to RFC shape. */
 
-import type { Log } from "kit/log.ts";
-import { isProblem } from "kit/problem.ts";
+import type { Log } from "kit/core/log.ts";
+import { isProblem } from "kit/core/problem.ts";
 
 const REGISTER_AGAIN =
   "this registration is unknown or has expired: remove and re-add the connector in your app";

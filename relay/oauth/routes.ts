@@ -1,7 +1,7 @@
 /** Each contract of the authorization server meets its verb, and each refusal its shape. */
 
-import type { Log } from "kit/log.ts";
-import { rawRoute, type Route, route } from "kit/route.ts";
+import type { Log } from "kit/core/log.ts";
+import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Clients } from "./clients/clients.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent } from "./consent/consent.ts";
@@ -9,9 +9,14 @@ import { refuseResource } from "./consent/request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
-import type { Pace } from "./oauth.ts";
 import { Refusal, refusalOf, toErrorResponse, UNCACHED } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./resource/metadata.ts";
+
+/** How often one address may come: `net` counts. */
+export interface Pace {
+  /** Counts this request; the seconds to wait where it is one too many. */
+  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+}
 
 export interface Desks {
   readonly issuer: string;

@@ -2,11 +2,11 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { createHash } from "node:crypto";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
 import { Grants } from "../../relay/oauth/grants/grants.ts";
 import { BEARER } from "../../relay/oauth/grants/store.ts";
-import { openDatabase } from "../../relay/oauth/database.ts";
+import { openDatabase } from "../../relay/app/database.ts";
 import { temporary } from "./child.ts";
 import type { Effort, Figure } from "./figures.ts";
 

@@ -13,7 +13,9 @@ const LOOK_MS = 50;
 /** What an agent says to its MCP server before it does anything. */
 const GREETING = [
   {
-    ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
     params: {
       protocolVersion: "2025-06-18",
       capabilities: {},
@@ -79,8 +81,11 @@ export class Crew implements AsyncDisposable {
         return [];
       }
       return [{
-        ...{ pid, kind: this.#kindOf(pid, words), words },
-        ...{ resident_mb: residentMb(pid), proportional_mb: proportionalMb(pid) },
+        pid,
+        kind: this.#kindOf(pid, words),
+        words,
+        resident_mb: residentMb(pid),
+        proportional_mb: proportionalMb(pid),
       }];
     });
   }

@@ -65,7 +65,11 @@ function join(port: number, index: number, bare: boolean): Promise<Member> {
     socket.onopen = () => {
       if (bare) return resolve(member);
       socket.send(JSON.stringify({
-        ...{ type: "connect", display_name: name, backend, circle: "bench", path: "/work" },
+        type: "connect",
+        display_name: name,
+        backend,
+        circle: "bench",
+        path: "/work",
       }));
     };
     socket.onmessage = ({ data }) => {

@@ -69,7 +69,10 @@ export async function live(effort: Effort): Promise<Figure[]> {
     { what: "durable notifies", value: notified.per_second, budget: 20_000, ...rate },
     { what: "reply → wait returns, p99", value: replied.p99, unit: "ms", budget: 3 },
     {
-      ...{ what: "broadcast to 200, p99", value: told.p99, unit: "ms", budget: 10 },
+      what: "broadcast to 200, p99",
+      value: told.p99,
+      unit: "ms",
+      budget: 10,
       bare: spread.p99,
     },
   ];
@@ -107,16 +110,26 @@ export async function crew({ idle_seconds }: Effort): Promise<Figure[]> {
   return [
     { what: "memory, 20 spawned peers", value: residentMb(pid), unit: "MB", budget: 80 },
     {
-      ...{ what: "idle processor time, 20 spawned", value, unit: "%", budget: 0.2, bare },
+      what: "idle processor time, 20 spawned",
+      value,
+      unit: "%",
+      budget: 0.2,
+      bare,
       note: ONE_TIMER,
     },
     {
-      ...{ what: "a stdio proxy", value: own, unit: "MB", budget: 40 },
+      what: "a stdio proxy",
+      value: own,
+      unit: "MB",
+      budget: 40,
       note: `of ${proxies.length}, proportional; resident ${resident.toFixed(0)} MB each; ` +
         `at rest ${Math.max(...theirs).toFixed(2)} % of a core at most`,
     },
     {
-      ...{ what: "other processes of ours", value: others.length, unit: "", budget: 1 },
+      what: "other processes of ours",
+      value: others.length,
+      unit: "",
+      budget: 1,
       note: others.map(({ words }) => words.slice(0, 40)).join("; "),
     },
   ];
@@ -155,11 +168,18 @@ export async function starts({ queued }: Effort): Promise<Figure[]> {
   const bare = await wholeProcess(["eval", "0"]);
   return [
     {
-      ...{ what: "start to /health, 10,000 stored", value: median, unit: "ms", budget: 150, bare },
+      what: "start to /health, 10,000 stored",
+      value: median,
+      unit: "ms",
+      budget: 150,
+      bare,
       note: `an empty one: ${empty_ms.toFixed(0)} ms; bare: a script that does nothing`,
     },
     {
-      ...{ what: "restart → first redelivery", value: first, unit: "ms", budget: 2000 },
+      what: "restart → first redelivery",
+      value: first,
+      unit: "ms",
+      budget: 2000,
       note: `${queued} queued; with the start of the client's process`,
     },
   ];

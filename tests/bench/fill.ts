@@ -1,7 +1,7 @@
 /** Fills a daemon's database with copies of what is queued in it, while no daemon runs. */
 
 import { DatabaseSync } from "node:sqlite";
-import { keyedNumbers } from "../../daemon/numbers.ts";
+import { keyedNumbers } from "../../daemon/features/messages/id_codec.ts";
 
 const OWN = ["seq", "ident"];
 

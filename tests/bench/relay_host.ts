@@ -1,10 +1,10 @@
 /** A relay on loopback, for the bench: it says the cookie of whoever is signed in. */
 
-import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { lineOn } from "kit/tunnel/line.ts";
-import { Relay } from "../../relay/app.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 
 const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
 const relay = new Relay({

@@ -28,7 +28,12 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
   const daemon_id = await connected(daemon.base);
   const path = `${relay}/m/${daemon_id}`;
   const { direct, relayed, burst_ms } = await measure<Ways>({
-    ...{ kind: "ways", port: daemon.port, peers: PEERS, bare: false, path, count },
+    kind: "ways",
+    port: daemon.port,
+    peers: PEERS,
+    bare: false,
+    path,
+    count,
     cookie: host.said.cookie,
   });
   const note = "bare: the same, to the daemon itself";
@@ -43,7 +48,10 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
     },
     { what: "ask over a relay, p99", value: relayed.p99, unit: "ms", budget: 15, bare: direct.p99 },
     {
-      ...{ what: "1,000 at once over a relay", value: burst_ms, unit: "ms", budget: 2000 },
+      what: "1,000 at once over a relay",
+      value: burst_ms,
+      unit: "ms",
+      budget: 2000,
       note: "one more hangs all the while",
     },
   ];

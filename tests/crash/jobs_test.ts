@@ -131,7 +131,10 @@ const PHASES = ["queued", "dispatching", "delivered", "running", "checking"] as 
 async function upTo(phase: typeof PHASES[number], house: House, hand: Hand): Promise<string> {
   const due_at = new Date(Date.now() + (phase === "queued" ? 1500 : 0)).toISOString();
   const { job_id } = await house.post("/jobs", {
-    ...{ title: "Mend", assigned_peer: "hand", due_at, checks: ["slow"] },
+    title: "Mend",
+    assigned_peer: "hand",
+    due_at,
+    checks: ["slow"],
   });
   if (phase === "queued") return job_id;
   await house.until(job_id, ({ state }) => state === "dispatching");

@@ -1,8 +1,8 @@
 /** Inserts without end, and prints each number once `durable()` says that it is on the disk. */
 
-import { systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
 
 const log = jsonLog(systemClock, "error", (line) => {
   Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));

@@ -2,16 +2,20 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { systemClock } from "kit/clock.ts";
-import { readHead, readTail, readWhole } from "../../daemon/agent_files.ts";
-import { nativeRung } from "../../daemon/agents/claude_code/native.ts";
-import { peerToken, type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
-import { resumeClaude } from "../../daemon/agents/claude_code/transcripts.ts";
-import { AppServer } from "../../daemon/agents/codex/app_server.ts";
-import { rolloutOf } from "../../daemon/agents/codex/rollouts.ts";
-import * as copilot from "../../daemon/agents/copilot/sessions.ts";
-import * as gemini from "../../daemon/agents/gemini/sessions.ts";
-import { startOf } from "../../daemon/processes.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { readHead, readTail, readWhole } from "../../daemon/host/agent_files.ts";
+import { nativeRung } from "../../daemon/features/agents/claude_code/native.ts";
+import {
+  peerToken,
+  type Session,
+  sessionOf,
+} from "../../daemon/features/agents/claude_code/registry.ts";
+import { resumeClaude } from "../../daemon/features/agents/claude_code/transcripts.ts";
+import { AppServer } from "../../daemon/features/agents/codex/app_server.ts";
+import { rolloutOf } from "../../daemon/features/agents/codex/rollouts.ts";
+import * as copilot from "../../daemon/features/agents/copilot/sessions.ts";
+import * as gemini from "../../daemon/features/agents/gemini/sessions.ts";
+import { startOf } from "../../daemon/host/processes.ts";
 import { CodexHome, THREAD } from "./codex_server.ts";
 import { silent } from "./terminal.ts";
 
@@ -134,9 +138,15 @@ Deno.test("a session's socket that others could replace is not written to", () =
     write(join(config_dir, "sessions", `${Deno.pid}.json`), JSON.stringify(entry));
     const rung = nativeRung({ clock: systemClock, log: silent, config_dirs: [config_dir] });
     const peer = {
-      ...{ peer_id: "p", backend: "claude-code" as const, tmux_socket: null, pane_id: null },
-      ...{ agent_pid: Deno.pid, agent_started: procStart, runtime_session_id: "s-1" },
-      ...{ turn_state: null, metadata: {} },
+      peer_id: "p",
+      backend: "claude-code" as const,
+      tmux_socket: null,
+      pane_id: null,
+      agent_pid: Deno.pid,
+      agent_started: procStart,
+      runtime_session_id: "s-1",
+      turn_state: null,
+      metadata: {},
     };
     const parcel = { kind: "notify", human: false, framed: "x" } as const;
     const check = () => rung.check(peer, { ...parcel, delivery_id: "d", proof_id: "d" });

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 
-import { randomIds, systemClock } from "kit/clock.ts";
-import { agentNamed, AGENTS, definitionOf } from "../../daemon/agents/registry.ts";
-import { isLaterPatch, lineOf } from "../../daemon/agents/versions.ts";
-import { agentsOf } from "../../daemon/outside.ts";
-import { Backend } from "../../daemon/peers/contract.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { agentNamed, AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
+import { isLaterPatch, lineOf } from "../../daemon/features/agents/versions.ts";
+import { agentsOf } from "../../daemon/app/platform.ts";
+import { Backend } from "../../daemon/features/agents/contract.ts";
 import { foldersIn, type Source, sources } from "../tidy/sources.ts";
 import { silent } from "./terminal.ts";
 
@@ -31,7 +31,7 @@ Deno.test("every folder of an agent is in the registry, and every backend of the
 
 /** Files that name an agent, and have a reason to. */
 const NAMING: Readonly<Record<string, string>> = {
-  "daemon/peers/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
+  "daemon/features/peers/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
 };
 
 /** The ids that a source writes as a string, or several of them in one text or pattern. */
@@ -54,7 +54,9 @@ Deno.test("nothing but the registry imports from the folder of an agent", () => 
     imports.filter(({ to }) => AGENT_FOLDERS.some((folder) => to.startsWith(`${folder}/`)))
       .map(({ to }) => `${path} → ${to}`)
   );
-  const lines = AGENT_FOLDERS.map((folder) => `daemon/agents/registry.ts → ${folder}/agent.ts`);
+  const lines = AGENT_FOLDERS.map((folder) =>
+    `daemon/features/agents/registry.ts → ${folder}/agent.ts`
+  );
   assert.deepEqual(found.toSorted(), lines.toSorted());
 });
 

@@ -1,7 +1,7 @@
 /** Gated tools: the hook of a permission dialog is held until the human has answered. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
 import { FakeSockets, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
 

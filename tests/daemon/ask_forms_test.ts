@@ -1,7 +1,7 @@
 /** How an ask, its answer and a pick may be written: what is understood, what is told in full. */
 
 import assert from "node:assert/strict";
-import { EndpointAnswer } from "../../daemon/asks/routing/contract.ts";
+import { EndpointAnswer } from "../../daemon/features/asks/routing/contract.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, post } from "./cast.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ackAsk, openAsk, waitAsk } from "../../daemon/asks/contract.ts";
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { ackAsk, openAsk, waitAsk } from "../../daemon/features/asks/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, post, said } from "./cast.ts";
 

@@ -15,8 +15,13 @@ const FILE = {
 };
 const OPENED = { correlation_id: "ask-1", to_peer_id: "peer-web", to_peer_name: "web" };
 const RESOLVED = {
-  ...{ correlation_id: "ask-1", status: "resolved", outcome: "answered", responder: "web" },
-  ...{ close_reason: "ack_with_msg", option_id: null, closed_at: FILE.created_at },
+  correlation_id: "ask-1",
+  status: "resolved",
+  outcome: "answered",
+  responder: "web",
+  close_reason: "ack_with_msg",
+  option_id: null,
+  closed_at: FILE.created_at,
 };
 const TAG = '<attachment id="att-1" name="a &lt;b&gt;.txt" type="text/plain" size="3" ' +
   'path="/state/attachments/att-1.txt"/>';
@@ -27,8 +32,13 @@ for (const generation of GENERATIONS) {
       "POST /ask": () => ({ ...OPENED, delivery_state: "sent" }),
       "POST /ack": () => ({ ok: true, close_reason: "ack_with_msg" }),
       "POST /notify": () => ({
-        ...{ delivery_id: "notif-1", delivery_state: "sent", delivered: false, queued: false },
-        ...{ reason: null, to_peer_id: "peer-web", to_peer_name: "web" },
+        delivery_id: "notif-1",
+        delivery_state: "sent",
+        delivered: false,
+        queued: false,
+        reason: null,
+        to_peer_id: "peer-web",
+        to_peer_name: "web",
       }),
     });
     await using at = await connect(fetch, { generation });

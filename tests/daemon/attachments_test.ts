@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { deleteAttachment } from "../../daemon/delivery/attachments/contract.ts";
-import { filesIn } from "../../daemon/files.ts";
+import { deleteAttachment } from "../../daemon/features/messages/attachments/contract.ts";
+import { filesIn } from "../../daemon/host/files.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { world as startWorld, type WorldOptions } from "../world.ts";

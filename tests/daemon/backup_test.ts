@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { runCli } from "../../cli.ts";
-import { filesIn } from "../../daemon/files.ts";
+import { filesIn } from "../../daemon/host/files.ts";
 import { countingIds } from "../support/ids.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, notify } from "./cast.ts";

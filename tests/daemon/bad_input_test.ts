@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
-import type { Contract } from "kit/contract.ts";
-import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
-import { routesOf } from "../../daemon/routes.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
 import { BASE, HERE, type World, world } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 
@@ -39,10 +39,22 @@ function fieldsOf({ body }: Contract): string[] {
 
 /** A body that every route in scope takes, so that one wrong field is what is wrong. */
 const WHOLE: Record<string, unknown> = {
-  ...{ from_peer: "ada", to_peer: "bob", text: "Hi", correlation_id: "ask-ffffffffffff" },
-  ...{ reason: "Busy", peer_id: "bob", name: "eve", path: "/work", backend: "sdk" },
-  ...{ description: "x", status: "seen", drain_id: "drain-1", surface: "s", surface_ref: "1" },
-  ...{ timeout_seconds: 0, runtime_session_id: "s-1" },
+  from_peer: "ada",
+  to_peer: "bob",
+  text: "Hi",
+  correlation_id: "ask-ffffffffffff",
+  reason: "Busy",
+  peer_id: "bob",
+  name: "eve",
+  path: "/work",
+  backend: "sdk",
+  description: "x",
+  status: "seen",
+  drain_id: "drain-1",
+  surface: "s",
+  surface_ref: "1",
+  timeout_seconds: 0,
+  runtime_session_id: "s-1",
 };
 
 const BODIES: readonly (readonly [string, string, ProblemCode])[] = [

@@ -63,7 +63,10 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
     await post(w, "/answer", { correlation_id, ...said });
     assert.deepEqual(await line.answer, {
       status: 200,
-      ...{ correlation_id, outcome, option_id, message },
+      correlation_id,
+      outcome,
+      option_id,
+      message,
     });
   }
 });
@@ -90,7 +93,10 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
     await w.clock.advance(1);
     assert.deepEqual(await line.answer, {
       status: 200,
-      ...{ correlation_id, outcome, option_id: null, message: "Nobody answered in time" },
+      correlation_id,
+      outcome,
+      option_id: null,
+      message: "Nobody answered in time",
     });
     const kept = await get(w, `/asks/${correlation_id}`);
     assert.deepEqual([kept.state, kept.close_reason, kept.outcome, kept.answer], [

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { routesOf } from "../../daemon/routes.ts";
-import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../daemon/callers/pages/pages.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
+import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../daemon/api/pages/pages.ts";
 import { BASE, FakeSockets, HERE, OTHER_UID, SEAT_PID, type World, world } from "../world.ts";
 import { enter, post, signIn } from "./cast.ts";
 

@@ -1,8 +1,8 @@
 /** Who plays in the daemon's tests, and the lines that they say most. */
 
-import { openAsk } from "../../daemon/asks/contract.ts";
-import { type Notify, notifyPeer } from "../../daemon/delivery/contract.ts";
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { openAsk } from "../../daemon/features/asks/contract.ts";
+import { type Notify, notifyPeer } from "../../daemon/features/notifications/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { BASE, type World } from "../world.ts";
 
 /** Registers a peer over HTTP; what the daemon answered. */

@@ -1,7 +1,7 @@
 /** What hooks and clients report of turns: told without a word of it, and a proof of its ids. */
 
 import assert from "node:assert/strict";
-import { reportChat } from "../../daemon/peers/contract.ts";
+import { reportChat } from "../../daemon/features/peers/contract.ts";
 import { world } from "../world.ts";
 import { enter, get, join, notify, post, said } from "./cast.ts";
 

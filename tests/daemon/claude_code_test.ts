@@ -2,15 +2,15 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
-import { hookAnswer, readHook } from "../../daemon/agents/claude_code/hooks.ts";
-import { nativeRung } from "../../daemon/agents/claude_code/native.ts";
-import { isTested } from "../../daemon/agents/claude_code/version.ts";
-import { sessionFor, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
-import type { JsonObject } from "../../daemon/agents/install.ts";
-import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
-import { startOf } from "../../daemon/processes.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { hookAnswer, readHook } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { nativeRung } from "../../daemon/features/agents/claude_code/native.ts";
+import { isTested } from "../../daemon/features/agents/claude_code/version.ts";
+import { sessionFor, sessionOf } from "../../daemon/features/agents/claude_code/registry.ts";
+import type { JsonObject } from "../../daemon/features/agents/install.ts";
+import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
+import { startOf } from "../../daemon/host/processes.ts";
 import { FakeClock } from "../support/clock.ts";
 import { silent, until } from "./terminal.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { resumeClaude } from "../../daemon/agents/claude_code/transcripts.ts";
+import { resumeClaude } from "../../daemon/features/agents/claude_code/transcripts.ts";
 
 const ID = "0b0c6c3e-8f4e-4c55-9d5c-6a1f0e1f2a3b";
 

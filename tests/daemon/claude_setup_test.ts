@@ -7,13 +7,13 @@ import {
   installMcp,
   removeHooks,
   removeMcp,
-} from "../../daemon/agents/claude_code/setup.ts";
+} from "../../daemon/features/agents/claude_code/setup.ts";
 import {
   applyChange,
   type Json,
   type JsonObject,
   Unchangeable,
-} from "../../daemon/agents/install.ts";
+} from "../../daemon/features/agents/install.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };

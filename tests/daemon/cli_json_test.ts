@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../cli.ts";
-import { eventRecord } from "../../cli/show.ts";
+import { eventRecord } from "../../cli/output/show.ts";
 import { paper } from "./cli_paper.ts";
 
 const REFUSAL = { error: "unknown_peer", detail: "Unknown peer: bob", hint: "look", peer: "bob" };

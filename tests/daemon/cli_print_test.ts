@@ -1,9 +1,9 @@
 /** How the CLI prints and reads: widths, tables, cleaning, the event stream. */
 
 import assert from "node:assert/strict";
-import { clean, ink, print, printJson, printTable } from "../../cli/print.ts";
-import { fit, layOut, widthOf } from "../../cli/table.ts";
-import { parseEvents, type StreamEvent, watchEvents } from "../../cli/watch.ts";
+import { clean, ink, print, printJson, printTable } from "../../cli/output/print.ts";
+import { fit, layOut, widthOf } from "../../cli/output/table.ts";
+import { parseEvents, type StreamEvent, watchEvents } from "../../cli/client/event_stream.ts";
 import { hurried, paper } from "./cli_paper.ts";
 
 Deno.test("widths count cells: two for wide characters and emoji, none for marks", () => {

@@ -59,7 +59,9 @@ Deno.test("a question under an id that its asker chose is shown by it", async ()
   await using at = house();
   const { w, mesh } = at;
   const line = post(w, "/questions/ask-blocking", {
-    ...{ prompt: "Run rm?", scope: "tool_permission", correlation_id: "toolu_01" },
+    prompt: "Run rm?",
+    scope: "tool_permission",
+    correlation_id: "toolu_01",
     options: [{ id: "allow", title: "Allow" }],
   });
   await w.clock.settle();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { COMMANDS, runCli } from "../../cli.ts";
-import type { Terminal } from "../../cli/print.ts";
+import type { Terminal } from "../../cli/output/print.ts";
 import { renderHelp } from "../support/help.ts";
 import { hurried, paper } from "./cli_paper.ts";
 

@@ -1,13 +1,13 @@
 /** Codex's hooks and calls in a whole daemon: many sessions, one server, one environment. */
 
 import assert from "node:assert/strict";
-import { codexHooks, type Host, hostOf } from "../../daemon/agents/codex/hooks.ts";
-import type { Adapter, Rung, Sighting } from "../../daemon/agents/contract.ts";
-import { codexAdapter } from "../../daemon/agents/codex/codex.ts";
+import { codexHooks, type Host, hostOf } from "../../daemon/features/agents/codex/hooks.ts";
+import type { Adapter, Rung, Sighting } from "../../daemon/features/agents/adapter.ts";
+import { codexAdapter } from "../../daemon/features/agents/codex/codex.ts";
 import { FakeClock } from "../support/clock.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
-import { randomIds } from "kit/clock.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { silent } from "./terminal.ts";
 import { ask, get, post } from "./cast.ts";
 

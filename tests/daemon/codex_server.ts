@@ -1,8 +1,8 @@
 /** A shared server of Codex as tests play it: on a unix socket, in WebSocket frames. */
 
 import { join } from "node:path";
-import { socketPath } from "../../daemon/agents/codex/app_server.ts";
-import type { Addressee } from "../../daemon/agents/contract.ts";
+import { socketPath } from "../../daemon/features/agents/codex/app_server.ts";
+import type { Addressee } from "../../daemon/features/agents/adapter.ts";
 
 export const THREAD = "01a1fd98-e6b7-7203-8c25-4d2ca61a583d";
 export const OTHER_THREAD = "01a1fd9b-579c-7990-9425-992190aa141e";

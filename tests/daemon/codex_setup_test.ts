@@ -2,9 +2,13 @@
 
 import assert from "node:assert/strict";
 import { parse } from "smol-toml";
-import { installCodexHooks, installServer, removeServer } from "../../daemon/agents/codex/setup.ts";
-import { Unchangeable } from "../../daemon/agents/install.ts";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
+import {
+  installCodexHooks,
+  installServer,
+  removeServer,
+} from "../../daemon/features/agents/codex/setup.ts";
+import { Unchangeable } from "../../daemon/features/agents/install.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { socketPath } from "../../daemon/agents/codex/app_server.ts";
-import { codexAdapter, type CodexOptions } from "../../daemon/agents/codex/codex.ts";
-import { codexScreen } from "../../daemon/agents/codex/screen.ts";
-import { isTested } from "../../daemon/agents/codex/version.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
-import { startOf } from "../../daemon/processes.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { socketPath } from "../../daemon/features/agents/codex/app_server.ts";
+import { codexAdapter, type CodexOptions } from "../../daemon/features/agents/codex/codex.ts";
+import { codexScreen } from "../../daemon/features/agents/codex/screen.ts";
+import { isTested } from "../../daemon/features/agents/codex/version.ts";
+import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { startOf } from "../../daemon/host/processes.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { FakeClock } from "../support/clock.ts";
 import {
   type Answers,

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { runCli } from "../../cli.ts";
-import type { Terminal } from "../../cli/print.ts";
-import { readConfig } from "../../daemon/config.ts";
+import type { Terminal } from "../../cli/output/print.ts";
+import { readConfig } from "../../daemon/app/config.ts";
 import { paper } from "./cli_paper.ts";
 
 /** A home with this configuration, or with none. */

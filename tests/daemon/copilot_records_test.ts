@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { Records } from "../../daemon/agents/copilot/sessions.ts";
+import { Records } from "../../daemon/features/agents/copilot/sessions.ts";
 
 const ID = "0a1b2c3d-0000-4000-8000-000000000001";
 

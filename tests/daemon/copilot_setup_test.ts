@@ -7,9 +7,9 @@ import {
   installMcp,
   removeHooks,
   removeMcp,
-} from "../../daemon/agents/copilot/setup.ts";
-import { type JsonObject, Unchangeable } from "../../daemon/agents/install.ts";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
+} from "../../daemon/features/agents/copilot/setup.ts";
+import { type JsonObject, Unchangeable } from "../../daemon/features/agents/install.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const THEIRS = {

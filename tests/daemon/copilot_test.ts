@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { copilotAdapter } from "../../daemon/agents/copilot/copilot.ts";
-import { copilot } from "../../daemon/agents/copilot/agent.ts";
-import { copilotHooks } from "../../daemon/agents/copilot/hooks.ts";
-import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
-import { Records, resumeOf } from "../../daemon/agents/copilot/sessions.ts";
-import type { Addressee } from "../../daemon/agents/contract.ts";
-import { startOf } from "../../daemon/processes.ts";
+import { copilotAdapter } from "../../daemon/features/agents/copilot/copilot.ts";
+import { copilot } from "../../daemon/features/agents/copilot/agent.ts";
+import { copilotHooks } from "../../daemon/features/agents/copilot/hooks.ts";
+import { copilotScreen } from "../../daemon/features/agents/copilot/screen.ts";
+import { Records, resumeOf } from "../../daemon/features/agents/copilot/sessions.ts";
+import type { Addressee } from "../../daemon/features/agents/adapter.ts";
+import { startOf } from "../../daemon/host/processes.ts";
 import { FakeClock } from "../support/clock.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
@@ -159,8 +159,12 @@ Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its
   const strange = { ...wish, parentAgentId: "a-0" };
   assert.equal((await within("permissionRequest", strange)).behavior, "allow");
   const report = copilotHooks.read({
-    ...{ ...common, ...inside, sessionId: "a-1" },
-    ...{ hookName: "permissionRequest", toolName: "bash", toolInput: {} },
+    ...common,
+    ...inside,
+    sessionId: "a-1",
+    hookName: "permissionRequest",
+    toolName: "bash",
+    toolInput: {},
   });
   assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
   const started = { ...common, ...inside, hookName: "subagentStart" };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Cron, nextFire, Timezone } from "../../daemon/cron.ts";
+import { Cron, nextFire, Timezone } from "../../kit/core/cron.ts";
 
 /** The first fires after an instant, as RFC 3339 without the milliseconds. */
 function fires(cron: string, timezone: string, after: string, count: number): string[] {

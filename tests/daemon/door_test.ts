@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { saidOf } from "kit/problem.ts";
-import { routesOf } from "../../daemon/routes.ts";
+import { saidOf } from "kit/core/problem.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
 import { BASE, HERE, type World, world } from "../world.ts";
 
 const TOKEN = "a token of 16 letters";

@@ -1,18 +1,27 @@
 /** Panes and agents for tests of lives: tmux as a list, and a rung that says what a test wants. */
 
-import type { Adapter, Rung, Sighting } from "../../daemon/agents/contract.ts";
-import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
-import type { Reason } from "../../daemon/reasons.ts";
-import type { Pane } from "../../daemon/tmux_pane.ts";
-import type { Backend } from "../../daemon/peers/contract.ts";
+import type { Adapter, Rung, Sighting } from "../../daemon/features/agents/adapter.ts";
+import type { PaneFacts, PaneSights } from "../../daemon/host/tmux/observations.ts";
+import type { Reason } from "../../kit/core/reasons.ts";
+import type { Pane } from "../../daemon/host/tmux/pane.ts";
+import type { Backend } from "../../daemon/features/agents/contract.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
 
 /** A pane in which an agent may run, with what a test says of it. */
 export function aPane(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
   return {
-    ...{ pane_pid: 100, dead: false, in_mode: false, height: 24, cursor_x: 0, cursor_y: 0 },
-    ...{ written_s: 0, session: "work", window: "@1", command: "claude", cwd: "/work" },
+    pane_pid: 100,
+    dead: false,
+    in_mode: false,
+    height: 24,
+    cursor_x: 0,
+    cursor_y: 0,
+    written_s: 0,
+    session: "work",
+    window: "@1",
+    command: "claude",
+    cwd: "/work",
     ...more,
   };
 }

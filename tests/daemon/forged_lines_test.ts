@@ -1,13 +1,13 @@
 /** What others wrote cannot pass for a line of the daemon's, hide in a text, or prove a message. */
 
 import assert from "node:assert/strict";
-import { cleanText, shownName } from "kit/text.ts";
-import { clean } from "../../cli/print.ts";
-import type { Adapter, Parcel, Rung } from "../../daemon/agents/contract.ts";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { type Held, PROOF_MS_MAX } from "../../daemon/delivery/contract.ts";
-import { frame, idsIn } from "../../daemon/delivery/ladder/framing.ts";
-import { breakMarks } from "../../daemon/frame_marks.ts";
+import { cleanText, shownName } from "kit/core/text.ts";
+import { clean } from "../../cli/output/print.ts";
+import type { Adapter, Parcel, Rung } from "../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { type Held, PROOF_MS_MAX } from "../../daemon/features/messages/contract.ts";
+import { frame, idsIn } from "../../daemon/features/messages/dispatch/framing.ts";
+import { breakMarks } from "../../daemon/features/messages/frame_markers.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, notify, post } from "./cast.ts";
 
@@ -141,7 +141,9 @@ Deno.test("a message that waits is read and framed once, and not at each look", 
     deliver: () => assert.fail("It is not ready"),
   };
   const adapter: Adapter = {
-    ...{ backend: "generic", rungs: () => [rung], transport: () => "pane" },
+    backend: "generic",
+    rungs: () => [rung],
+    transport: () => "pane",
     sight: () => Promise.resolve(undefined),
   };
   await using w = world({ adapters: [adapter] });

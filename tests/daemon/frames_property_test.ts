@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { CLOSE, Connect, FRAME_BYTES_MAX, Inbound } from "../../daemon/delivery/ws/frames.ts";
+import {
+  CLOSE,
+  Connect,
+  FRAME_BYTES_MAX,
+  Inbound,
+} from "../../daemon/features/messages/websocket/frames.ts";
 import { SwiftClock } from "../storm/swift_clock.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { ask, enter } from "./cast.ts";
@@ -23,9 +28,19 @@ const FRAMES: readonly Record<string, unknown>[] = [
   { type: "connect", display_name: "ada", backend: "sdk" },
 ];
 const CONNECT = {
-  ...{ type: "connect", display_name: "ada", backend: "sdk", path: "/work", circle: "main" },
-  ...{ role: "agent", peer_id: "peer-1", birth_certificate: "a.b.c", agent_pid: 7 },
-  ...{ auth_token: "t", capabilities: ["delivery_receipts"], model: "m", metadata: { a: 1 } },
+  type: "connect",
+  display_name: "ada",
+  backend: "sdk",
+  path: "/work",
+  circle: "main",
+  role: "agent",
+  peer_id: "peer-1",
+  birth_certificate: "a.b.c",
+  agent_pid: 7,
+  auth_token: "t",
+  capabilities: ["delivery_receipts"],
+  model: "m",
+  metadata: { a: 1 },
 };
 const KEYS = ["type", "request_id", "status", "to_peer", "toPeer", "__proto__", "constructor"];
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Held } from "../../daemon/delivery/contract.ts";
-import { frame, idsIn, proofId } from "../../daemon/delivery/ladder/framing.ts";
+import type { Held } from "../../daemon/features/messages/contract.ts";
+import { frame, idsIn, proofId } from "../../daemon/features/messages/dispatch/framing.ts";
 import { world } from "../world.ts";
 import { ask, enter, notify } from "./cast.ts";
 

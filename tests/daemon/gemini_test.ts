@@ -2,12 +2,16 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { geminiHooks } from "../../daemon/agents/gemini/hooks.ts";
-import { geminiScreen, turnShown } from "../../daemon/agents/gemini/screen.ts";
-import { resumeOf } from "../../daemon/agents/gemini/sessions.ts";
-import { install, remove } from "../../daemon/agents/gemini/setup.ts";
-import { applyChange, type JsonObject, Unchangeable } from "../../daemon/agents/install.ts";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
+import { geminiHooks } from "../../daemon/features/agents/gemini/hooks.ts";
+import { geminiScreen, turnShown } from "../../daemon/features/agents/gemini/screen.ts";
+import { resumeOf } from "../../daemon/features/agents/gemini/sessions.ts";
+import { install, remove } from "../../daemon/features/agents/gemini/setup.ts";
+import {
+  applyChange,
+  type JsonObject,
+  Unchangeable,
+} from "../../daemon/features/agents/install.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
 import { ask, enter, get, post } from "./cast.ts";
 import { world } from "../world.ts";
 

@@ -1,14 +1,14 @@
 /** The pane rung for any program, and how screens are read: prompts, drafts, boxes, dialogs. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
-import { genericAdapter } from "../../daemon/agents/generic/generic.ts";
-import type { PaneOptions } from "../../daemon/agents/pane.ts";
-import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
-import { genericScreen } from "../../daemon/agents/generic/screen.ts";
-import type { View } from "../../daemon/agents/screens.ts";
-import { foregroundOf, startOf } from "../../daemon/processes.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { genericAdapter } from "../../daemon/features/agents/generic/generic.ts";
+import type { PaneOptions } from "../../daemon/features/agents/pane.ts";
+import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
+import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
+import type { View } from "../../daemon/features/agents/screens.ts";
+import { foregroundOf, startOf } from "../../daemon/host/processes.ts";
 import { silent, type Terminal, until, withTmux } from "./terminal.ts";
 
 const ID = "ask-3f9c04d1a2b7";

@@ -1,7 +1,7 @@
 /** What a prompt hook hands its agent: whole where that fits, else its beginning; none waits on. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
 import { type World, world } from "../world.ts";
 import { get, notify, post } from "./cast.ts";
 
@@ -17,7 +17,8 @@ async function prompted(w: World, prompt = "Go on"): Promise<string> {
 async function agent(w: World): Promise<string> {
   await post(w, "/hooks/claude-code", {
     ...SESSION,
-    ...{ hook_event_name: "SessionStart", source: "startup" },
+    hook_event_name: "SessionStart",
+    source: "startup",
   });
   const { peers: [{ name }] } = await get(w, "/peers");
   return name;

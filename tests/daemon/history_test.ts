@@ -42,13 +42,22 @@ Deno.test("history tells the closed threads of a peer, whether it asked or was a
   const closed_at = new Date(Date.parse(opened_at) + 1000).toISOString();
   assert.deepEqual(threads, [
     {
-      ...{ correlation_id: asked, role: "asker", other: "bob", other_peer_id: bob.peer_id },
-      ...{ close_reason: "ack", opened_at, closed_at },
+      correlation_id: asked,
+      role: "asker",
+      other: "bob",
+      other_peer_id: bob.peer_id,
+      close_reason: "ack",
+      opened_at,
+      closed_at,
     },
     {
-      ...{ correlation_id: was_asked, role: "recipient", other: "a-stranger" },
-      ...{ other_peer_id: null, close_reason: "declined" },
-      ...{ opened_at: closed_at, closed_at },
+      correlation_id: was_asked,
+      role: "recipient",
+      other: "a-stranger",
+      other_peer_id: null,
+      close_reason: "declined",
+      opened_at: closed_at,
+      closed_at,
     },
   ]);
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { held as heldIds } from "../../daemon/asks/questions/store.ts";
+import { held as heldIds } from "../../daemon/features/asks/questions/store.ts";
 import { ask, enter, get, join, post, said } from "./cast.ts";
 import {
   ALLOW_OR_DENY,

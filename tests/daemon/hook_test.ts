@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { roleOf, ROLES } from "../../cli/roles.ts";
-import { announce } from "../../daemon/agents/hook.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
+import { roleOf, ROLES } from "../../cli/commands/roles.ts";
+import { announce } from "../../cli/hook/hook.ts";
+import { readTextOrNothing } from "../../daemon/host/paths.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };

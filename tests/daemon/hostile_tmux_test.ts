@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { agentsOf } from "../../daemon/outside.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { agentsOf } from "../../daemon/app/platform.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { world } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 import { HostileTmux } from "./hostile_tmux.ts";
@@ -100,8 +100,12 @@ attack("an agent's plugin connects without its pane, and runs nothing", async (a
   const socket = w.socket();
   w.processes.start(7);
   const connected = await socket.connect({
-    ...{ display_name: "a", backend: "opencode", agent_pid: 7, capabilities: ["framed_text"] },
-    ...{ pane_id: PANE, tmux_socket: hostile.socket },
+    display_name: "a",
+    backend: "opencode",
+    agent_pid: 7,
+    capabilities: ["framed_text"],
+    pane_id: PANE,
+    tmux_socket: hostile.socket,
   });
   await lookAround(attack);
   assert.equal(connected?.type, "connected");
@@ -113,7 +117,8 @@ attack("a hook succeeds without its pane, and runs nothing", async (attack) => {
   const { w, hostile } = attack;
   const hook = { session_id: "s1", hook_event_name: "SessionStart", source: "startup", cwd: "/" };
   const answer = await post(w, "/hooks/claude-code", hook, {
-    ...{ "x-mesh-pane": PANE, "x-mesh-tmux": `${hostile.socket},1,0` },
+    "x-mesh-pane": PANE,
+    "x-mesh-tmux": `${hostile.socket},1,0`,
     authorization: `Bearer ${w.daemon.identity.hook_token}`,
   });
   await lookAround(attack);

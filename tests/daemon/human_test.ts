@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { skeletonOf } from "../../daemon/peers/lookalikes.ts";
+import { skeletonOf } from "../../daemon/features/peers/lookalikes.ts";
 import { FakeSockets, type World, world } from "../world.ts";
 import { enter, get, join, notify, post } from "./cast.ts";
 

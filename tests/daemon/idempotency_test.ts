@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { openAsk } from "../../daemon/asks/contract.ts";
+import { openAsk } from "../../daemon/features/asks/contract.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
@@ -44,7 +44,9 @@ Deno.test("a note and a broadcast with a key are said once", async () => {
   await bob.say({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.deepEqual(await send(w, "/notify", QUESTION, "k"), {
     ...note,
-    ...{ replayed: "true", delivered: true, delivery_state: "seen" },
+    replayed: "true",
+    delivered: true,
+    delivery_state: "seen",
   });
   const all = await send(w, "/broadcast", { from_peer: "ada", text: "All" }, "k");
   const again = await send(w, "/broadcast", { from_peer: "ada", text: "All" }, "k");

@@ -180,7 +180,9 @@ Deno.test("a pane without a known process is a connection as long as tmux has it
   await using w = world({ adapters: [new FakeAgents()], sights });
   sights.open("%3");
   const { birth_certificate } = await enter(w, "ada", {
-    ...{ ...SHOWN, runtime_session_id: "s-1", pane_id: "%3" },
+    ...SHOWN,
+    runtime_session_id: "s-1",
+    pane_id: "%3",
   });
   assert.equal((await renew(w, birth_certificate)).status, 200);
   sights.close("%3");

@@ -1,7 +1,7 @@
 /** The difference that `mesh setup` shows before it changes a file. */
 
 import assert from "node:assert/strict";
-import { applyTextChange } from "../../daemon/agents/install.ts";
+import { applyTextChange } from "../../daemon/features/agents/install.ts";
 
 /** What is shown for a file that is to become `after`; the file itself is not changed. */
 function shown(before: string, after: string): string[] {

@@ -1,7 +1,7 @@
 /** Who plays in the tests of jobs: workers on sockets, and what they say of their turns. */
 
 import type * as z from "zod";
-import type { Wire } from "kit/client.ts";
+import type { Wire } from "kit/http/client.ts";
 import {
   cancelJob,
   createJob,
@@ -11,7 +11,7 @@ import {
   retryJob,
   runJob,
   updateJob,
-} from "../../daemon/jobs/contract.ts";
+} from "../../daemon/features/jobs/contract.ts";
 import type { World } from "../world.ts";
 import { joinWithReceipts, said } from "./cast.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
-import { type Programs, programsOf } from "../../daemon/programs.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { type Programs, programsOf } from "../../daemon/host/programs.ts";
 import { type World, world } from "../world.ts";
 import { post } from "./cast.ts";
 import { attemptOf, cancel, comesTo, create, job, update, worker } from "./jobs_cast.ts";

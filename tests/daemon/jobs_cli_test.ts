@@ -14,7 +14,8 @@ async function house() {
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
   );
   const env = {
-    ...{ MESH_CONFIG: "/none", MESH_STATE: "/none" },
+    MESH_CONFIG: "/none",
+    MESH_STATE: "/none",
     MESH_DAEMON__PORT: String(server.addr.port),
   };
   return {

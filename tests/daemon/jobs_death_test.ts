@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { RETURN_MS } from "../../daemon/jobs/fires/turns.ts";
+import { RETURN_MS } from "../../daemon/features/jobs/fires/turns.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";

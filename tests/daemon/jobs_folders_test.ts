@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import * as z from "zod";
-import { systemClock } from "kit/clock.ts";
-import { type Programs, programsOf } from "../../daemon/programs.ts";
-import { parseYaml } from "../../daemon/yaml.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { type Programs, programsOf } from "../../daemon/host/programs.ts";
+import { parseYaml } from "../../kit/core/yaml.ts";
 import { post } from "./cast.ts";
 import { comesTo, create, recur, template, worker } from "./jobs_cast.ts";
 import { spawningWorld, type WorldSettings } from "./spawning.ts";

@@ -1,7 +1,7 @@
 /** What holds a fire, who hears of an end that was not its own, and what a list leaves out. */
 
 import assert from "node:assert/strict";
-import { SETTLED_SHOWN_MAX } from "../../daemon/jobs/jobs.ts";
+import { SETTLED_SHOWN_MAX } from "../../daemon/features/jobs/jobs.ts";
 import { world } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 import { attemptOf, create, job, list, recur, stateOf, update, worker } from "./jobs_cast.ts";

@@ -29,7 +29,10 @@ for (const generation of GENERATIONS) {
     await post(w, `/peers/${at.ids.web}/turn`, { prompt: `[mesh ${delivery_id}]` });
     const attempt_id = await attemptOf(w, job_id);
     const held = await at.web.call("job_update", {
-      ...{ job_id, attempt_id, phase: "waiting_for_ci", progress: 60 },
+      job_id,
+      attempt_id,
+      phase: "waiting_for_ci",
+      progress: 60,
     });
     assert.match(held.text, /running, waiting_for_ci/);
     const status = await at.api.call("job_status", { job_id });

@@ -10,7 +10,11 @@ const MINUTE_MS = 60_000;
 function wallOf(timezone: string): (at: number) => { [part: string]: number } {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: timezone,
-    ...{ year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric" },
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
     hourCycle: "h23",
   });
   return (at) =>
@@ -58,7 +62,11 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
   await clock.advance(from - clock.now() - 1);
   await using w = world({ clock });
   const { calendar_id } = await recur(w, {
-    ...{ title: "Tick", path: "/work", backend: "codex", cron, timezone },
+    title: "Tick",
+    path: "/work",
+    backend: "codex",
+    cron,
+    timezone,
   });
   const fired: number[] = [];
   for (;;) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { EXECUTORS_MAX, LEASE_MS } from "../../daemon/jobs/fires/fires.ts";
+import { EXECUTORS_MAX, LEASE_MS } from "../../daemon/features/jobs/fires/fires.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";

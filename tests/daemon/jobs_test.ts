@@ -264,8 +264,11 @@ Deno.test("an update enriches a job, and a phase of its own holds the fire open 
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
   await api.begin();
   const held = await update(w, job_id, {
-    ...{ phase: "waiting_for_ci", progress: 40, progress_note: "Pushed" },
-    ...{ result_data: { branch: "mend" }, artifacts: ["log.txt"] },
+    phase: "waiting_for_ci",
+    progress: 40,
+    progress_note: "Pushed",
+    result_data: { branch: "mend" },
+    artifacts: ["log.txt"],
   });
   assert.deepEqual([held.state, held.phase, held.progress], ["running", "waiting_for_ci", 40]);
   assert.deepEqual(held.progress_events.map(({ note }) => note), ["Pushed"]);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { LEASE_MS } from "../../daemon/jobs/fires/fires.ts";
+import { LEASE_MS } from "../../daemon/features/jobs/fires/fires.ts";
 import { world } from "../world.ts";
 import { enter, get, post, said } from "./cast.ts";
 import { create, job, run, stateOf, walked, worker } from "./jobs_cast.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { JournalRetention } from "../../daemon/spawn/journal/retention.ts";
+import { JournalRetention } from "../../daemon/features/spawn/log/retention.ts";
 import type { World } from "../world.ts";
 import { enter, get, post } from "./cast.ts";
 import { agent, restartAndComeBack } from "./restarting.ts";

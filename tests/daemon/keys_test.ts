@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { foldAskKeys, foldNamedAskKeys } from "../../daemon/asks/keys.ts";
-import { isProblem, Problem } from "kit/problem.ts";
+import { foldAskKeys, foldNamedAskKeys } from "../../daemon/features/asks/keys.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
 
 /** A word, each letter in either case. */
 function anyCase(word: string): fc.Arbitrary<string> {

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { codexHooks } from "../../daemon/agents/codex/hooks.ts";
-import type { HookReader } from "../../daemon/agents/contract.ts";
-import { copilotReader } from "../../daemon/agents/copilot/hooks.ts";
-import { geminiReader } from "../../daemon/agents/gemini/hooks.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { codexHooks } from "../../daemon/features/agents/codex/hooks.ts";
+import type { HookReader } from "../../daemon/features/agents/adapter.ts";
+import { copilotReader } from "../../daemon/features/agents/copilot/hooks.ts";
+import { geminiReader } from "../../daemon/features/agents/gemini/hooks.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";

@@ -1,7 +1,7 @@
 /** What stops floods and loops: hops, messages a minute, full queues. The last of all checks. */
 
 import assert from "node:assert/strict";
-import { Pairs, PAIRS_MAX } from "../../daemon/delivery/limits/pairs.ts";
+import { Pairs, PAIRS_MAX } from "../../daemon/features/messages/limits/pairs.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, notify, post, said } from "./cast.ts";

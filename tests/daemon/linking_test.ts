@@ -38,8 +38,15 @@ Deno.test("orphans are the panes of all known servers that no live peer is on, w
   await enter(w, "eve", { agent_pid: 7 });
   const { panes } = await get(w, "/panes/orphans");
   assert.deepEqual(panes, [{
-    ...{ pane_id: "%5", tmux_socket: other, pid: 100, command: "codex", cwd: "/work" },
-    ...{ session: "work", window: "@1", backend_hint: "codex", confidence: "hint" },
+    pane_id: "%5",
+    tmux_socket: other,
+    pid: 100,
+    command: "codex",
+    cwd: "/work",
+    session: "work",
+    window: "@1",
+    backend_hint: "codex",
+    confidence: "hint",
   }]);
   await post(w, "/peers/bob/offline");
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
@@ -220,7 +227,11 @@ Deno.test("rehook does nothing to a peer that cannot be reached now, and says wh
   const since = at.w.events.length;
   const answer = await post(at.w, "/peers/ada/rehook", { apply: true });
   assert.partialDeepStrictEqual(answer, {
-    ...{ ok: false, acted: false, healthy: false, would_do: null, reason: "dialog_open" },
+    ok: false,
+    acted: false,
+    healthy: false,
+    would_do: null,
+    reason: "dialog_open",
   });
   assert.deepEqual(typesSince(at.w, since), []);
 });

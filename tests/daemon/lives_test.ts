@@ -14,8 +14,12 @@ Deno.test("a new registration takes a pane from the peer that had it, and the ca
   const old = await enter(w, "ada", PANE);
   const fresh = await enter(w, "bob", PANE);
   assert.deepEqual(said(w, "peer_offline"), [{
-    ...{ peer_id: old.peer_id, name: "ada", reason: "pane_takeover", source: "registration" },
-    ...{ detail: fresh.peer_id, terminal: false },
+    peer_id: old.peer_id,
+    name: "ada",
+    reason: "pane_takeover",
+    source: "registration",
+    detail: fresh.peer_id,
+    terminal: false,
   }]);
   await post(w, `/peers/${old.peer_id}/touch`);
   assert.equal(w.daemon.directory.record(old.peer_id).status, "online");
@@ -150,7 +154,11 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
   agents.sighting = { alive: false, turn_state: null, source: "tmux" };
   await w.beat(3);
   assert.deepEqual(said(w, "peer_offline"), [{
-    ...{ peer_id, name: "ada", reason: "agent_exited", source: "tmux", detail: null },
+    peer_id,
+    name: "ada",
+    reason: "agent_exited",
+    source: "tmux",
+    detail: null,
     terminal: false,
   }]);
   const far = w.daemon.directory.record(w.daemon.directory.find("far").peer_id);
@@ -246,7 +254,10 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
   assert.equal(w.daemon.directory.record(peer_id).status, "retired");
   assert.partialDeepStrictEqual(said(w, "peer_offline").at(-1), {
-    ...{ reason: "killed", source: "operator", detail: "SIGTERM", terminal: true },
+    reason: "killed",
+    source: "operator",
+    detail: "SIGTERM",
+    terminal: true,
   });
   assert.equal((await get(w, `/asks/${asked}`)).close_reason, "peer_retired");
 });

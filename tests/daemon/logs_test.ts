@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { runCli } from "../../cli.ts";
-import { linesFrom } from "../../cli/logs_command.ts";
-import { boundedLog } from "../../daemon/log_file.ts";
+import { linesFrom } from "../../cli/commands/daemon/logs.ts";
+import { boundedLog } from "../../daemon/host/log_file.ts";
 import { FakeClock } from "../support/clock.ts";
 import { paper } from "./cli_paper.ts";
 

@@ -126,8 +126,14 @@ Deno.test("a daemon of another version or schema is named, with the restart that
   await using at = listening({}, (request, w) => {
     if (new URL(request.url).pathname !== "/health") return undefined;
     return Response.json({
-      ...{ status: "ok", version: "0.0.9", daemon_id: w.daemon.identity.daemon_id },
-      ...{ uptime_seconds: 1, pid: 1, peers: 0, schema_version: 3, capabilities: {} },
+      status: "ok",
+      version: "0.0.9",
+      daemon_id: w.daemon.identity.daemon_id,
+      uptime_seconds: 1,
+      pid: 1,
+      peers: 0,
+      schema_version: 3,
+      capabilities: {},
       relay: {
         status: "down",
         url: "https://relay.example",
@@ -263,7 +269,7 @@ Deno.test("an agent that was set up by `mesh setup` knows of mesh", async () => 
   using p = place();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", VERSION("2.1.329 (Claude Code)"), 0o755);
-  const { runSetup } = await import("../../daemon/agents/setup_command.ts");
+  const { runSetup } = await import("../../cli/setup/setup_command.ts");
   await runSetup(["--agent", "claude-code"], p.env, { out: () => {}, err: () => {} });
   const { found } = await p.find();
   assert.equal(found.get("AGENT_SET_UP")?.severity, "ok");
@@ -275,7 +281,7 @@ Deno.test("an agent whose hooks begin with a variable, in a folder of its own, k
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.env["COPILOT_HOME"] = p.path("elsewhere");
   p.write("bin/copilot", VERSION("GitHub Copilot CLI 1.0.102."), 0o755);
-  const { runSetup } = await import("../../daemon/agents/setup_command.ts");
+  const { runSetup } = await import("../../cli/setup/setup_command.ts");
   await runSetup(["--agent", "copilot"], p.env, { out: () => {}, err: () => {} });
   const { found } = await p.find();
   assert.match(found.get("AGENT_FOUND")?.detail ?? "", /^Copilot CLI 1\.0\.102, /);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { due } from "../../daemon/asks/many/store.ts";
+import { due } from "../../daemon/features/asks/many/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";
@@ -64,16 +64,28 @@ Deno.test("a parent is pending, then partial, then complete", async () => {
     state: "complete",
     children: [
       {
-        ...{ peer: "bob", correlation_id: first, state: "closed", reply: "Yes" },
-        ...{ outcome: "answered", close_reason: "ack_with_msg" },
+        peer: "bob",
+        correlation_id: first,
+        state: "closed",
+        reply: "Yes",
+        outcome: "answered",
+        close_reason: "ack_with_msg",
       },
       {
-        ...{ peer: "eve", correlation_id: second, state: "closed", reply: "Busy" },
-        ...{ outcome: "declined", close_reason: "declined" },
+        peer: "eve",
+        correlation_id: second,
+        state: "closed",
+        reply: "Busy",
+        outcome: "declined",
+        close_reason: "declined",
       },
       {
-        ...{ peer: "tom", correlation_id: third, state: "closed", reply: null },
-        ...{ outcome: "acknowledged", close_reason: "ack" },
+        peer: "tom",
+        correlation_id: third,
+        state: "closed",
+        reply: null,
+        outcome: "acknowledged",
+        close_reason: "ack",
       },
     ],
   });
@@ -98,8 +110,13 @@ Deno.test("a recipient that cannot be asked fails alone, and is shown with its e
   const result = await get(w, `/asks/many/${parent_id}`);
   assert.equal(result.state, "pending");
   assert.deepEqual(result.children[0], {
-    ...{ peer: "eve", correlation_id: null, state: "closed", reply: null },
-    ...{ outcome: "failed", close_reason: null, error: "peer_not_addressable" },
+    peer: "eve",
+    correlation_id: null,
+    state: "closed",
+    reply: null,
+    outcome: "failed",
+    close_reason: null,
+    error: "peer_not_addressable",
   });
   await post(w, "/ack", { correlation_id: children[5].correlation_id });
   assert.equal((await get(w, `/asks/many/${parent_id}`)).state, "complete");

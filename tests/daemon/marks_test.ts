@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Adapter } from "../../daemon/agents/contract.ts";
-import { VERDICTS_FILE } from "../../daemon/agents/selftest/contract.ts";
-import { marksIn } from "../../daemon/agents/selftest/marks.ts";
+import type { Adapter } from "../../daemon/features/agents/adapter.ts";
+import { VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
+import { marksIn } from "../../daemon/features/agents/selftest/marks.ts";
 import { world } from "../world.ts";
 import { enter, get, notify } from "./cast.ts";
 

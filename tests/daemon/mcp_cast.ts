@@ -1,6 +1,6 @@
 /** Agents at the tools of a whole daemon: who they are, and how they speak. */
 
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { HERE, type World } from "../world.ts";
 import { API, connect, type GENERATIONS } from "./mcp_house.ts";
 

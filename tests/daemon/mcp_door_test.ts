@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { pendingAsks } from "../../daemon/asks/contract.ts";
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { pendingAsks } from "../../daemon/features/asks/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { HERE, world } from "../world.ts";
 import { type Answers, API, CARD, connect, house, listening } from "./mcp_house.ts";
 

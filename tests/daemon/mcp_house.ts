@@ -2,12 +2,12 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import { client } from "kit/client.ts";
-import { Problem } from "kit/problem.ts";
-import { type Door, serve } from "kit/route.ts";
-import { identifyByHeaders } from "../../daemon/mcp/identify.ts";
-import { Mcp } from "../../daemon/mcp/mcp.ts";
-import { mcpRoutes } from "../../daemon/mcp/routes.ts";
+import { client } from "kit/http/client.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Door, serve } from "kit/http/route.ts";
+import { identifyByHeaders } from "../../daemon/api/mcp/identify.ts";
+import { Mcp } from "../../daemon/api/mcp/mcp.ts";
+import { mcpRoutes } from "../../daemon/api/mcp/routes.ts";
 
 export interface Heard {
   readonly route: string;

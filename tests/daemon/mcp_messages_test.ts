@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { openAsk } from "../../daemon/asks/contract.ts";
+import { openAsk } from "../../daemon/features/asks/contract.ts";
 import { FakeSockets, type World, world } from "../world.ts";
 import { ask, get, notify, post, said } from "./cast.ts";
 import { agents } from "./mcp_cast.ts";
@@ -134,7 +134,10 @@ for (const generation of GENERATIONS) {
     );
     const done = await answer({ option_id: "red", message: "It is free" });
     assert.deepEqual(done.data, {
-      ...{ ok: true, correlation_id, close_reason: "answered", outcome: "answered" },
+      ok: true,
+      correlation_id,
+      close_reason: "answered",
+      outcome: "answered",
     });
     assert.equal(done.text, `${correlation_id} is closed: answered, answered.`);
     assert.equal((await answer({ option_id: "blue" })).data["error"], "already_closed");

@@ -23,24 +23,38 @@ const RESOLVED = {
   closed_at: "2030-01-01T00:00:00.000Z",
 };
 const SPAWNED = {
-  ...{ spawn_id: "spawn-1", display_name: "work-sdk", pane_id: "%1", tmux_session: "work" },
-  ...{ registration_state: "awaiting", seed_state: null, warnings: [] },
+  spawn_id: "spawn-1",
+  display_name: "work-sdk",
+  pane_id: "%1",
+  tmux_session: "work",
+  registration_state: "awaiting",
+  seed_state: null,
+  warnings: [],
 };
 const RESTARTED = {
-  ...{ restart_id: "restart-1", outcome: "restarted", resume_mode: "resumed", would_run: null },
+  restart_id: "restart-1",
+  outcome: "restarted",
+  resume_mode: "resumed",
+  would_run: null,
 };
 const SCHEDULED = {
-  ...{
-    schedule_id: "sched-1",
-    from_peer: "api",
-    from_peer_id: "peer-api",
-    from_peer_name: "api",
-    to_peer: "web",
-    text: "Stand up",
-  },
-  ...{ kind: "notify", state: "active", cron: null, timezone: null, circle: null },
-  ...{ fire_at: "2030-01-01T00:10:00.000Z", next_fire_at: "2030-01-01T00:10:00.000Z" },
-  ...{ last_fired_at: null, last_outcome: null, last_error: null, last_message_id: null },
+  schedule_id: "sched-1",
+  from_peer: "api",
+  from_peer_id: "peer-api",
+  from_peer_name: "api",
+  to_peer: "web",
+  text: "Stand up",
+  kind: "notify",
+  state: "active",
+  cron: null,
+  timezone: null,
+  circle: null,
+  fire_at: "2030-01-01T00:10:00.000Z",
+  next_fire_at: "2030-01-01T00:10:00.000Z",
+  last_fired_at: null,
+  last_outcome: null,
+  last_error: null,
+  last_message_id: null,
   created_at: "2030-01-01T00:00:00.000Z",
 };
 const SCHEDULES = {
@@ -60,9 +74,19 @@ const ASKED = {
 };
 
 const JOB = {
-  ...{ job_id: "work-1", title: "Mend", state: "running", state_reason: null, phase: null },
-  ...{ progress: null, assigned_peer_id: "peer-web", owner_peer_id: null, due_at: null },
-  ...{ result_summary: null, result_data: null, error: null, updated_at: "2030-01-01T00:00:00Z" },
+  job_id: "work-1",
+  title: "Mend",
+  state: "running",
+  state_reason: null,
+  phase: null,
+  progress: null,
+  assigned_peer_id: "peer-web",
+  owner_peer_id: null,
+  due_at: null,
+  result_summary: null,
+  result_data: null,
+  error: null,
+  updated_at: "2030-01-01T00:00:00Z",
   runner: { current_attempt_id: "attempt-1" },
 };
 
@@ -115,8 +139,12 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
 ];
 
 const SHARED = {
-  ...{ share_id: "sh_1", url: "https://relay.example/s/sh_1", display_name: "api" },
-  ...{ peer_id: "peer-api", permissions: "ro", expires_at: "2030-01-02T00:00:00.000Z" },
+  share_id: "sh_1",
+  url: "https://relay.example/s/sh_1",
+  display_name: "api",
+  peer_id: "peer-api",
+  permissions: "ro",
+  expires_at: "2030-01-02T00:00:00.000Z",
 };
 
 for (const generation of GENERATIONS) {
@@ -166,12 +194,18 @@ for (const generation of GENERATIONS) {
 
   Deno.test(`${generation}: every tool answers what its output schema says`, async () => {
     const { fetch, faults } = house({
-      ...{ ...ASKED, ...SCHEDULES },
+      ...ASKED,
+      ...SCHEDULES,
       "POST /ack": () => ({ ok: true, close_reason: "ack" }),
       "POST /decline": () => ({ ok: true, close_reason: "declined" }),
       "POST /notify": () => ({
-        ...{ delivery_id: "notif-1", delivery_state: "queued", delivered: false },
-        ...{ queued: true, reason: "offline", to_peer_id: "peer-web", to_peer_name: "web" },
+        delivery_id: "notif-1",
+        delivery_state: "queued",
+        delivered: false,
+        queued: true,
+        reason: "offline",
+        to_peer_id: "peer-web",
+        to_peer_name: "web",
       }),
       "POST /broadcast": () => ({ sent_to: [], skipped: [], failed: [] }),
       "GET /peers": () => ({ peers: [CARD] }),
@@ -238,9 +272,18 @@ Deno.test("an ask of a registered peer has its reply pushed", async () => {
   });
   assert.match(text, /^Asked @web \(ask-1\); delivery: sent\. No reply yet: it comes to you/);
   assert.deepEqual(data, {
-    ...{ correlation_id: "ask-1", to_peer_id: "peer-web", to_peer_name: "web" },
-    ...{ delivery_state: "sent", reply_delivery: "push", status: "pending", outcome: null },
-    ...{ reply: null, responder: null, close_reason: null, option_id: null, closed_at: null },
+    correlation_id: "ask-1",
+    to_peer_id: "peer-web",
+    to_peer_name: "web",
+    delivery_state: "sent",
+    reply_delivery: "push",
+    status: "pending",
+    outcome: null,
+    reply: null,
+    responder: null,
+    close_reason: null,
+    option_id: null,
+    closed_at: null,
     reply_attachments: [],
   });
 });

@@ -1,7 +1,7 @@
 /** Memory is given back at rest, and only where there is some to give. */
 
 import assert from "node:assert/strict";
-import { Memory, ownHeap } from "../../daemon/memory.ts";
+import { Memory, ownHeap } from "../../daemon/host/memory.ts";
 
 const MIB = 1024 * 1024;
 

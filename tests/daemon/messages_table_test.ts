@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
-import * as ledger from "../../daemon/delivery/ledger/ledger.ts";
-import { MESSAGES } from "../../daemon/messages_table.ts";
-import { migrations } from "../../daemon/migrations.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import * as ledger from "../../daemon/features/messages/ledger/ledger.ts";
+import { MESSAGES } from "../../daemon/app/migrations/messages_table.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const AT = migrations.indexOf(MESSAGES);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { snippetOf, toSearch } from "../../daemon/delivery/messages/words.ts";
+import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import * as z from "zod";
 import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";

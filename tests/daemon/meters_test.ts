@@ -1,7 +1,7 @@
 /** The daemon's metrics: delivery times, counted since the start. */
 
 import assert from "node:assert/strict";
-import { Meters } from "../../daemon/events/meters.ts";
+import { Meters } from "../../daemon/api/events/metrics.ts";
 
 const meters = () => new Meters(() => ({ peers: 0, sockets: 0, commits: 0, queue: {}, jobs: {} }));
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { boundaryOf, partsOf } from "../../daemon/delivery/attachments/multipart.ts";
+import { boundaryOf, partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
 
 const utf8 = new TextEncoder();
 const BOUNDARY = "b0";

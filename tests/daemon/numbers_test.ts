@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { keyedNumbers } from "../../daemon/numbers.ts";
+import { keyedNumbers } from "../../daemon/features/messages/id_codec.ts";
 
 const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 

@@ -1,8 +1,12 @@
 /** A daemon's end of `/ws` and an opencode's client, for tests of the plugin between the two. */
 
 import { join } from "node:path";
-import { MeshPlugin } from "../../daemon/agents/opencode/plugin/main.ts";
-import type { Context, Hooks, Properties } from "../../daemon/agents/opencode/plugin/opencode.ts";
+import { MeshPlugin } from "../../daemon/features/agents/opencode/plugin/main.ts";
+import type {
+  Context,
+  Hooks,
+  Properties,
+} from "../../daemon/features/agents/opencode/plugin/opencode.ts";
 
 export type Frame = Readonly<Record<string, unknown>>;
 

@@ -261,7 +261,7 @@ Deno.test("with no daemon, no home and broken notes a plugin is silent", async (
 });
 
 Deno.test("the file that is installed exports the plugin alone, and does what its sources do", async () => {
-  const installed = await import("../../daemon/agents/opencode/plugin/generated/mesh.js");
+  const installed = await import("../../daemon/features/agents/opencode/plugin/generated/mesh.js");
   assert.deepEqual(Object.keys(installed), ["MeshPlugin"]);
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode(installed.MeshPlugin);

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Json, Unchangeable } from "../../daemon/agents/install.ts";
-import { installServer, removeServer } from "../../daemon/agents/opencode/setup.ts";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
+import { type Json, Unchangeable } from "../../daemon/features/agents/install.ts";
+import { installServer, removeServer } from "../../daemon/features/agents/opencode/setup.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
 
 const MESH = ["/opt/my tools/mesh"];
 const NEWER_MESH = ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"];

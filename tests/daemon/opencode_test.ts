@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Adapter, Addressee, Rung } from "../../daemon/agents/contract.ts";
-import { opencodeAdapter } from "../../daemon/agents/opencode/opencode.ts";
-import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
-import { resume } from "../../daemon/agents/opencode/sessions.ts";
-import type { View } from "../../daemon/agents/screens.ts";
-import { renamePeer } from "../../daemon/peers/contract.ts";
+import type { Adapter, Addressee, Rung } from "../../daemon/features/agents/adapter.ts";
+import { opencodeAdapter } from "../../daemon/features/agents/opencode/opencode.ts";
+import { opencodeScreen } from "../../daemon/features/agents/opencode/screen.ts";
+import { resume } from "../../daemon/features/agents/opencode/sessions.ts";
+import type { View } from "../../daemon/features/agents/screens.ts";
+import { renamePeer } from "../../daemon/features/peers/contract.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { ask, enter, notify } from "./cast.ts";

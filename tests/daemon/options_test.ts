@@ -1,7 +1,7 @@
 /** Structured questions as agents read them: their options, and how to choose one. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";
 import { reader } from "./reader.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../cli.ts";
 import { FakeClock } from "../support/clock.ts";
-import { listenerAt } from "../../daemon/own_listener.ts";
+import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 import { paper } from "./cli_paper.ts";
 
 const isLinux = Deno.build.os === "linux";
@@ -44,8 +44,10 @@ Deno.test("where no daemon is up, another user's program at its address is sent 
     assert.equal(listenerAt(addressOf(port)), "not_ours");
     const { terminal, lines } = paper();
     const env = {
-      ...{ MESH_STATE: home, MESH_CONFIG: join(home, "config.yaml") },
-      ...{ MESH_DAEMON__PORT: String(port), MESH_DAEMON__AUTH_TOKEN: "a token of 16 letters" },
+      MESH_STATE: home,
+      MESH_CONFIG: join(home, "config.yaml"),
+      MESH_DAEMON__PORT: String(port),
+      MESH_DAEMON__AUTH_TOKEN: "a token of 16 letters",
     };
     for (const words of [["peers"], ["status"], ["notify", "ada", "Hi"]]) {
       assert.equal(await runCli(words, env, terminal, new FakeClock()), 3, words.join(" "));

@@ -1,7 +1,7 @@
 /** Looks at panes: one question for all of them, and screens only after something was written. */
 
 import assert from "node:assert/strict";
-import { PaneLooks } from "../../daemon/pane_looks.ts";
+import { PaneLooks } from "../../daemon/host/tmux/snapshots.ts";
 import { FakeClock } from "../support/clock.ts";
 import { aPane } from "./fake_panes.ts";
 import { withTmux } from "./terminal.ts";
@@ -26,7 +26,9 @@ function office() {
     },
   }, clock);
   return {
-    ...{ clock, looks, server },
+    clock,
+    looks,
+    server,
     write(text: string) {
       server.text = text;
       server.wrote_at = clock.now();

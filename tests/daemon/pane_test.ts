@@ -1,11 +1,11 @@
 /** The pane rung against real tmux and a scripted agent: what arrives, and what never does. */
 
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
-import { type PaneOptions, paneRung } from "../../daemon/agents/pane.ts";
-import { claudeScreen } from "../../daemon/agents/claude_code/screen.ts";
-import { isAlive, startOf } from "../../daemon/processes.ts";
+import { type Clock, systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel, Receipt } from "../../daemon/features/agents/adapter.ts";
+import { type PaneOptions, paneRung } from "../../daemon/features/agents/pane.ts";
+import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
+import { isAlive, startOf } from "../../daemon/host/processes.ts";
 import { Agent, recorder, silent, type Terminal, until, untilNow, withTmux } from "./terminal.ts";
 
 const ID = "ask-3f9c04d1a2b7";

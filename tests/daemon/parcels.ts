@@ -1,6 +1,6 @@
 /** A parcel as the courier hands it to a rung. */
 
-import type { Parcel } from "../../daemon/agents/contract.ts";
+import type { Parcel } from "../../daemon/features/agents/adapter.ts";
 
 /** What a peer tells another, in its frame. */
 export function noteParcel(id: string, text: string): Parcel {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { applyChange } from "../../daemon/agents/install.ts";
-import { writePrivately } from "../../daemon/places.ts";
+import { applyChange } from "../../daemon/features/agents/install.ts";
+import { writePrivately } from "../../daemon/host/paths.ts";
 
 /** A directory with a file that must not be touched. */
 class Folder implements Disposable {

@@ -1,7 +1,7 @@
 /** Processes: what is known of them, and how they are ended. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../support/clock.ts";
 import {
   argumentsOf,
@@ -18,7 +18,7 @@ import {
   startOf,
   terminate,
   type Termination,
-} from "../../daemon/processes.ts";
+} from "../../daemon/host/processes.ts";
 import { until, withTmux } from "./terminal.ts";
 
 /** A pid that no Linux or macOS kernel hands out. */
@@ -175,7 +175,10 @@ for (const [what, ends, expected, sent] of CASES) {
     const clock = new FakeClock();
     const { state, processes } = made(ends);
     const ending = terminate({ pid: 7, started: "1" }, {
-      ...{ term_ms: 5_000, kill_ms: 2_000, clock, processes },
+      term_ms: 5_000,
+      kill_ms: 2_000,
+      clock,
+      processes,
     });
     assert.deepEqual(state.signals, ["SIGTERM"]);
     await clock.advance(7_000);

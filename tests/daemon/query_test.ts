@@ -33,10 +33,14 @@ Deno.test("every end of the ask is an end of the query [c3.query.status]", async
     ["/ack", {}, { status: "acked", text: null, error: null }],
     ["/decline", { reason: "Busy" }, { status: "declined", text: null, error: "Busy" }],
     ["/answer", { text: "8080", message: "or 8081" }, {
-      ...{ status: "answered", text: "8080", error: null },
+      status: "answered",
+      text: "8080",
+      error: null,
     }],
     ["/answer", { outcome: "denied", message: "No" }, {
-      ...{ status: "declined", text: null, error: "No" },
+      status: "declined",
+      text: null,
+      error: "No",
     }],
   ];
   for (const [path, body, expected] of ends) {

@@ -1,7 +1,7 @@
 /** Chance decides who asks, answers, hangs up and stops; what must hold is looked at each time. */
 
 import assert from "node:assert/strict";
-import { held as heldIds } from "../../daemon/asks/questions/store.ts";
+import { held as heldIds } from "../../daemon/features/asks/questions/store.ts";
 import type { World } from "../world.ts";
 import { enter, post } from "./cast.ts";
 import { house, PERMISSION } from "./holding.ts";
@@ -87,7 +87,8 @@ class Storm implements AsyncDisposable {
     const timeout_seconds = 1 + this.#roll(30);
     this.#request(id, "/questions/ask-blocking", {
       ...PERMISSION,
-      ...{ correlation_id: id, timeout_seconds },
+      correlation_id: id,
+      timeout_seconds,
     });
   }
 

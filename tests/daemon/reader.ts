@@ -1,6 +1,6 @@
 /** An agent that takes everything, for tests of what agents read. */
 
-import type { Adapter, Addressee, Parcel, Receipt } from "../../daemon/agents/contract.ts";
+import type { Adapter, Addressee, Parcel, Receipt } from "../../daemon/features/agents/adapter.ts";
 
 /** An adapter that keeps what an agent would read. */
 export function reader() {

@@ -1,9 +1,9 @@
 /** Every reason of a delivery can be explained. */
 
 import assert from "node:assert/strict";
-import type { Readiness, Receipt } from "../../daemon/agents/contract.ts";
-import { type Reason, REASONS, sentenceOf } from "../../daemon/reasons.ts";
-import { reasonOf } from "../../cli/why.ts";
+import type { Readiness, Receipt } from "../../daemon/features/agents/adapter.ts";
+import { type Reason, REASONS, sentenceOf } from "../../kit/core/reasons.ts";
+import { reasonOf } from "../../cli/output/why.ts";
 
 Deno.test("`mesh why` explains each reason in words, and none by its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {

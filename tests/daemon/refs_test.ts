@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
-import { migrations } from "../../daemon/migrations.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { get, notify, post } from "./cast.ts";

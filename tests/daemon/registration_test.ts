@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import { Registration } from "../../daemon/peers/contract.ts";
-import { nameOf } from "../../daemon/peers/admission.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { Registration } from "../../daemon/features/peers/contract.ts";
+import { nameOf } from "../../daemon/features/peers/registration.ts";
 import { FakeSockets, world } from "../world.ts";
 import { enter, get, join, post, said } from "./cast.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
 import * as z from "zod";
-import { redact } from "../../daemon/spawn/commands.ts";
+import { redact } from "../../daemon/features/spawn/commands.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { FakeProcesses } from "../world.ts";

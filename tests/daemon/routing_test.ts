@@ -1,8 +1,8 @@
 /** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../daemon/asks/contract.ts";
-import { getTrace } from "../../daemon/delivery/contract.ts";
+import { getAsk } from "../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";

@@ -1,9 +1,9 @@
 /** The arm `webhook`, before a real endpoint on a port that the system picks. */
 
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { askEndpoint } from "../../daemon/asks/routing/endpoint.ts";
+import { type Clock, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { askEndpoint } from "../../daemon/features/asks/routing/endpoint.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, join, post, said } from "./cast.ts";
 

@@ -1,7 +1,11 @@
 /** `daemon.json`: what a daemon writes of itself, and what its readers make of it. */
 
 import assert from "node:assert/strict";
-import { readRuntimeFile, runningDaemon, writeRuntimeFile } from "../../daemon/runtime_file.ts";
+import {
+  readRuntimeFile,
+  runningDaemon,
+  writeRuntimeFile,
+} from "../../daemon/host/runtime_file.ts";
 
 const INFO = { pid: Deno.pid, url: "http://127.0.0.1:9", started_at: "2030-01-01T00:00:00.000Z" };
 

@@ -1,13 +1,13 @@
 /** Schedules as tests make them, and what their recipients hear. */
 
-import type { Wire } from "kit/client.ts";
+import type { Wire } from "kit/http/client.ts";
 import {
   cancelSchedule,
   createSchedule,
   editSchedule,
   getSchedule,
   listSchedules,
-} from "../../daemon/jobs/schedules/contract.ts";
+} from "../../daemon/features/schedules/contract.ts";
 import type { World } from "../world.ts";
 
 type Given = Readonly<Record<string, unknown>>;

@@ -27,7 +27,9 @@ Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-sh
   const fired = await look(w, made.schedule_id);
   assert.deepEqual(fired, {
     ...made,
-    ...{ state: "fired", next_fire_at: null, last_outcome: "fired" },
+    state: "fired",
+    next_fire_at: null,
+    last_outcome: "fired",
     last_fired_at: "2030-01-01T00:10:00.000Z",
     last_message_id: note?.delivery_id,
   });

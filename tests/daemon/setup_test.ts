@@ -1,7 +1,7 @@
 /** `mesh setup` as a whole: which files it changes, what it refuses, and its exit codes. */
 
 import assert from "node:assert/strict";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
 
 const SETTINGS = ".claude/settings.json";
 const CLAUDE_JSON = ".claude.json";

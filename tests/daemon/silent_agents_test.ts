@@ -1,7 +1,7 @@
 /** Agents that say nothing before their first prompt: known by their pane, then by that. */
 
 import assert from "node:assert/strict";
-import { codexHooks } from "../../daemon/agents/codex/hooks.ts";
+import { codexHooks } from "../../daemon/features/agents/codex/hooks.ts";
 import { FakeProcesses } from "../world.ts";
 import { get, post } from "./cast.ts";
 import { FakeAgents, FakePanes } from "./fake_panes.ts";
@@ -21,7 +21,10 @@ async function house(kind: "session" | "server") {
   const at = await spawningWorld({ adapters: [codex], hooks, sights, processes });
   const { w, terminals, folder } = at;
   return {
-    ...{ w, codex, folder, terminals },
+    w,
+    codex,
+    folder,
+    terminals,
     /** Its terminal is drawn: what runs there can be seen. */
     async appear() {
       for (let turn = 0; turn < 50 && terminals.panes.size === 0; turn++) await w.clock.settle();

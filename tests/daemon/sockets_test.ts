@@ -1,10 +1,14 @@
 /** Who holds the other end of a connection, as the kernel of this machine tells it. */
 
 import assert from "node:assert/strict";
-import { parseAddress } from "../../daemon/callers/inet.ts";
-import { findInTable, SocketDiagnostics } from "../../daemon/callers/netlink.ts";
-import { type Connection, machineSockets, namesConnection } from "../../daemon/callers/sockets.ts";
-import { treeOf } from "../../daemon/processes.ts";
+import { parseAddress } from "../../daemon/host/sockets/inet.ts";
+import { findInTable, SocketDiagnostics } from "../../daemon/host/sockets/netlink.ts";
+import {
+  type Connection,
+  machineSockets,
+  namesConnection,
+} from "../../daemon/host/sockets/sockets.ts";
+import { treeOf } from "../../daemon/host/processes.ts";
 import { until } from "./terminal.ts";
 
 const isLinux = Deno.build.os === "linux";

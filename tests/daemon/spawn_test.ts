@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
-import { Problem } from "kit/problem.ts";
-import { readConfig } from "../../daemon/config.ts";
-import { listMessages } from "../../daemon/delivery/messages/contract.ts";
+import { Problem } from "kit/core/problem.ts";
+import { readConfig } from "../../daemon/app/config.ts";
+import { listMessages } from "../../daemon/features/messages/log/contract.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import type { World } from "../world.ts";

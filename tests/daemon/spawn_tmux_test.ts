@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
-import type { Hooks } from "../../daemon/agents/contract.ts";
-import { isWithheld, Panes } from "../../daemon/panes.ts";
-import { isAlive, parentOf, sendSignal, startOf } from "../../daemon/processes.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { Hooks } from "../../daemon/features/agents/adapter.ts";
+import { isWithheld, Panes } from "../../daemon/host/tmux/terminals.ts";
+import { isAlive, parentOf, sendSignal, startOf } from "../../daemon/host/processes.ts";
 import { FakeProcesses, world } from "../world.ts";
 import { get, post } from "./cast.ts";
 import { codex } from "./spawning.ts";

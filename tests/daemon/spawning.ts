@@ -1,8 +1,8 @@
 /** A tmux and processes that a test makes up, and worlds in which agents may be spawned. */
 
-import type { Adapter, Hooks } from "../../daemon/agents/contract.ts";
-import type { Launch, Opened, Terminals } from "../../daemon/panes.ts";
-import type { Pane } from "../../daemon/tmux_pane.ts";
+import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
+import type { Launch, Opened, Terminals } from "../../daemon/host/tmux/terminals.ts";
+import type { Pane } from "../../daemon/host/tmux/pane.ts";
 import { aPane } from "./fake_panes.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 

@@ -32,7 +32,10 @@ Deno.test("an item is pushed with the commit, whole, under a delivery id of its 
   const phone = await surface(w, "phone");
   const options = [{ id: "a", title: "Apples" }];
   const { inbox } = await post(w, "/ask", {
-    ...{ from_peer: "ada", to_peer: "sam", text: "Which?", question: { kind: "choice", options } },
+    from_peer: "ada",
+    to_peer: "sam",
+    text: "Which?",
+    question: { kind: "choice", options },
   });
   assert.deepEqual(inbox.surfaces, ["phone"]);
   const { delivery_id, item, ...frame } = lastSent(phone);

@@ -1,12 +1,12 @@
 /** A whole daemon on real tmux: what is in a pane is swapped at the worst moments. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
-import type { Adapter } from "../../daemon/agents/contract.ts";
-import { genericAdapter } from "../../daemon/agents/generic/generic.ts";
-import { paneRung } from "../../daemon/agents/pane.ts";
-import { genericScreen } from "../../daemon/agents/generic/screen.ts";
-import { sightsOf } from "../../daemon/pane_sights.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { Adapter } from "../../daemon/features/agents/adapter.ts";
+import { genericAdapter } from "../../daemon/features/agents/generic/generic.ts";
+import { paneRung } from "../../daemon/features/agents/pane.ts";
+import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
+import { sightsOf } from "../../daemon/host/tmux/observations.ts";
 import {
   commandOf,
   foregroundOf,
@@ -14,7 +14,7 @@ import {
   parentOf,
   sendSignal,
   startOf,
-} from "../../daemon/processes.ts";
+} from "../../daemon/host/processes.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { enter, get, notify, post, said } from "./cast.ts";
 import { recorder, silent, type Terminal, until, untilNow, withTmux } from "./terminal.ts";

@@ -1,10 +1,10 @@
 /** A private tmux server in a directory of its own, and scripted programs to run in its panes. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;

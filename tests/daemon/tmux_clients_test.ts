@@ -1,9 +1,9 @@
 /** How many tmux servers are known, for how long, and what is looked at before each connect. */
 
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
-import { IDLE_MS_MAX, SERVERS_MAX, Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { IDLE_MS_MAX, SERVERS_MAX, Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { FakeClock } from "../support/clock.ts";
 import { SEARCH_PATH, silent, until, withTmux } from "./terminal.ts";
 

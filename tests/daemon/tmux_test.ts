@@ -1,8 +1,8 @@
 /** The control-mode connection: exact texts, concurrent commands, faults, and no trace left. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { quote, Tmux } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { quote, Tmux } from "../../daemon/host/tmux/tmux.ts";
 import { recorder, SEARCH_PATH, silent, type Terminal, until, withTmux } from "./terminal.ts";
 
 const AWKWARD = [
@@ -168,7 +168,9 @@ withTmux(
       pane_id: second,
       dead: false,
       in_mode: true,
-      ...{ height: 30, cursor_x: 0, cursor_y: 0 },
+      height: 30,
+      cursor_x: 0,
+      cursor_y: 0,
       session: "one",
       command: "my cat",
       cwd: dir,

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../cli.ts";
-import { Unreachable } from "../../cli/daemon_client.ts";
-import { live } from "../../cli/top_command.ts";
+import { Unreachable } from "../../cli/client/daemon_client.ts";
+import { live } from "../../cli/commands/daemon/top.ts";
 import { world } from "../world.ts";
 import { ask, enter, join, notify } from "./cast.ts";
 import { paper } from "./cli_paper.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { beginTrace, continueTrace, readTrace } from "../../daemon/traceparent.ts";
+import { beginTrace, continueTrace, readTrace } from "../../kit/http/traceparent.ts";
 import { countingIds } from "../support/ids.ts";
 import { type FakeSocket, type World, world } from "../world.ts";
 import { enter, get, join, post } from "./cast.ts";
@@ -144,7 +144,9 @@ Deno.test("a tool's message is in the trace of its call, by header or by _meta",
   await using _ = w;
   const call = (params: object, traceparent = "") =>
     w.post("/mcp", {
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
       params: {
         name: "notify_peer",
         arguments: { peer: "bob", message: "Hi" },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { checkSocket, whyUnsafeFolder } from "../../daemon/trusted_socket.ts";
+import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 
 const NOBODY = 65_534;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Adapter, Receipt, Rung } from "../../daemon/agents/contract.ts";
+import type { Adapter, Receipt, Rung } from "../../daemon/features/agents/adapter.ts";
 import { world } from "../world.ts";
 import { ask, enter, get, join, notify, post } from "./cast.ts";
 

@@ -1,10 +1,10 @@
 /** The hook that waits beside an idle session: who is kept, who is let go, and what is claimed. */
 
 import assert from "node:assert/strict";
-import type { Adapter } from "../../daemon/agents/contract.ts";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { waitForWaking } from "../../daemon/agents/claude_code/wake.ts";
-import { HookWaiters, wakingRung } from "../../daemon/agents/claude_code/waking.ts";
+import type { Adapter } from "../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { waitForWaking } from "../../daemon/features/agents/claude_code/wake.ts";
+import { HookWaiters, wakingRung } from "../../daemon/features/agents/claude_code/waking.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type World, world } from "../world.ts";
 import { ask, enter, get, post } from "./cast.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { VERSION } from "kit/contract.ts";
-import { FRAME_BYTES_MAX } from "../../daemon/delivery/ws/frames.ts";
-import { upgrade } from "../../daemon/delivery/ws/wire.ts";
+import { VERSION } from "kit/http/contract.ts";
+import { FRAME_BYTES_MAX } from "../../daemon/features/messages/websocket/frames.ts";
+import { upgrade } from "../../daemon/api/ws/protocol.ts";
 import { FakeSockets, world } from "../world.ts";
 import { ask, enter, get, join, joinWithReceipts, notify, post } from "./cast.ts";
 

@@ -13,24 +13,34 @@ interface Release {
 }
 
 export const CLAUDE_CODE: Release = {
-  ...{ name: "@anthropic-ai/claude-code", version: "2.1.329" },
-  ...{ program: "claude", folder: "claude-code" },
+  name: "@anthropic-ai/claude-code",
+  version: "2.1.329",
+  program: "claude",
+  folder: "claude-code",
 };
 const CODEX: Release = {
-  ...{ name: "@openai/codex", version: "0.169.0" },
-  ...{ program: "codex", folder: "codex" },
+  name: "@openai/codex",
+  version: "0.169.0",
+  program: "codex",
+  folder: "codex",
 };
 const COPILOT: Release = {
-  ...{ name: "@github/copilot", version: "1.0.102" },
-  ...{ program: "copilot", folder: "copilot" },
+  name: "@github/copilot",
+  version: "1.0.102",
+  program: "copilot",
+  folder: "copilot",
 };
 const GEMINI: Release = {
-  ...{ name: "@google/gemini-cli", version: "0.61.0" },
-  ...{ program: "gemini", folder: "gemini" },
+  name: "@google/gemini-cli",
+  version: "0.61.0",
+  program: "gemini",
+  folder: "gemini",
 };
 export const OPENCODE: Release = {
-  ...{ name: "opencode-ai", version: "1.18.33" },
-  ...{ program: "opencode", folder: "opencode" },
+  name: "opencode-ai",
+  version: "1.18.33",
+  program: "opencode",
+  folder: "opencode",
 };
 
 /** A program, or why it is not here. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { isAlive } from "../../daemon/processes.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import { MAIN, run } from "./programs.ts";
 import { until } from "./waiting.ts";
 

@@ -1,11 +1,11 @@
 /** Real Claude Code in a private tmux: the native rung delivers, and touches nothing else. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import type { Addressee, Parcel } from "../../daemon/agents/contract.ts";
-import { claudeCodeAdapter } from "../../daemon/agents/claude_code/claude_code.ts";
-import { startOf } from "../../daemon/processes.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { claudeCodeAdapter } from "../../daemon/features/agents/claude_code/claude_code.ts";
+import { startOf } from "../../daemon/host/processes.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";

@@ -1,10 +1,10 @@
 /** Real Claude Code asks the human before it runs a gated tool, from wherever the human is. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../daemon/asks/contract.ts";
-import { answerAsk } from "../../daemon/asks/questions/contract.ts";
-import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
+import { getAsk } from "../../daemon/features/asks/contract.ts";
+import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
+import { listInbox, replyInboxItem } from "../../daemon/features/inbox/contract.ts";
+import { readTextOrNothing } from "../../daemon/host/paths.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
 

@@ -1,10 +1,10 @@
 /** Two real Claude Code sessions and a daemon of their own: one asks, the other answers. */
 
 import assert from "node:assert/strict";
-import { getTrace } from "../../daemon/delivery/contract.ts";
-import { listPeers } from "../../daemon/peers/contract.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
 import { type Claude, Lab, withLab } from "./lab.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "./rules.ts";
 import { until } from "./waiting.ts";
 

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getJob } from "../../daemon/jobs/contract.ts";
-import { getPeer } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
+import { getJob } from "../../daemon/features/jobs/contract.ts";
+import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import { Lab, withLab } from "./lab.ts";
 import { MAIN, run } from "./programs.ts";
 import { until } from "./waiting.ts";
@@ -34,7 +34,9 @@ class WorkingLab implements AsyncDisposable {
   async mesh(...words: string[]): Promise<{ code: number; out: string; err: string }> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", MAIN, ...words],
-      ...{ env: { ...this.lab.env }, clearEnv: true, stdin: "null" },
+      env: { ...this.lab.env },
+      clearEnv: true,
+      stdin: "null",
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
     return { code, out: text(stdout), err: text(stderr) };

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getPeer, listPeers } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import { spawnPeer } from "../../daemon/spawn/contract.ts";
-import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
-import { sessionOf } from "../../daemon/agents/claude_code/registry.ts";
+import { getPeer, listPeers } from "../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import { spawnPeer } from "../../daemon/features/spawn/contract.ts";
+import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
+import { sessionOf } from "../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
 

@@ -1,9 +1,10 @@
 /** Real Claude Code without a pane or a socket of ours: its own hook wakes it, and then ends. */
 
 import assert from "node:assert/strict";
-import { getTrace, notifyPeer } from "../../daemon/delivery/contract.ts";
-import { listPeers } from "../../daemon/peers/contract.ts";
-import { argumentsOf } from "../../daemon/processes.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { argumentsOf } from "../../daemon/host/processes.ts";
 import { Lab, withLab } from "./lab.ts";
 import { until } from "./waiting.ts";
 

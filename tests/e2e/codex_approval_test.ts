@@ -1,9 +1,9 @@
 /** Real Codex asks the human before it runs a gated tool, from wherever the human is. */
 
 import assert from "node:assert/strict";
-import { answerAsk } from "../../daemon/asks/questions/contract.ts";
-import { getAsk } from "../../daemon/asks/contract.ts";
-import { listInbox, replyInboxItem } from "../../daemon/inbox/contract.ts";
+import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
+import { getAsk } from "../../daemon/features/asks/contract.ts";
+import { listInbox, replyInboxItem } from "../../daemon/features/inbox/contract.ts";
 import { codexCli } from "./agents.ts";
 import { type Codex, CodexLab } from "./codex_lab.ts";
 import { withLab } from "./lab.ts";

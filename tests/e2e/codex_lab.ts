@@ -1,15 +1,15 @@
 /** Real Codex offline: a home, a scripted model, a mesh daemon, and terminals on one server. */
 
 import { join } from "node:path";
-import { isThreadId } from "../../daemon/agents/codex/threads.ts";
-import { getTrace } from "../../daemon/delivery/contract.ts";
-import { listPeers } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import { codexAtStart, codexConfig } from "../../daemon/agents/codex/fixture.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+import { isThreadId } from "../../daemon/features/agents/codex/threads.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import { codexAtStart, codexConfig } from "../../daemon/features/agents/codex/fixture.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import type { Model } from "../../cli/selftest/model/model.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
-import { isRemoved } from "../../cli/selftest/room.ts";
+import { isRemoved } from "../../cli/selftest/environment.ts";
 import { binOf, codexCli, makeRunDir } from "./agents.ts";
 import { denoDir, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { submit } from "./typing.ts";

@@ -1,10 +1,10 @@
 /** Real Codex on its shared server: it asks, is asked in every state, answers, and is resumed. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { codexAdapter } from "../../daemon/agents/codex/codex.ts";
-import { openAsk } from "../../daemon/asks/contract.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { codexAdapter } from "../../daemon/features/agents/codex/codex.ts";
+import { openAsk } from "../../daemon/features/asks/contract.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { codexCli } from "./agents.ts";
 import { CodexLab, sessionIds } from "./codex_lab.ts";

@@ -2,19 +2,19 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { answerAsk } from "../../daemon/asks/questions/contract.ts";
-import { listInbox } from "../../daemon/inbox/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
-import { closePeer, getPeer } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import { spawnPeer } from "../../daemon/spawn/contract.ts";
-import { restartPeer } from "../../daemon/spawn/restarts/contract.ts";
+import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
+import { listInbox } from "../../daemon/features/inbox/contract.ts";
+import { readTextOrNothing } from "../../daemon/host/paths.ts";
+import { closePeer, getPeer } from "../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import { spawnPeer } from "../../daemon/features/spawn/contract.ts";
+import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
 import {
   COPILOT_MODEL,
   COPILOT_TOUCHES,
   isCopilotAsking,
-} from "../../daemon/agents/copilot/fixture.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+} from "../../daemon/features/agents/copilot/fixture.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { copilotCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
@@ -31,8 +31,11 @@ const DELEGATED: Rule = {
     {
       tool: "task",
       args: {
-        ...{ agent_type: "general-purpose", description: "Looks", prompt: "Look inside" },
-        ...{ name: "inner", mode: "sync" },
+        agent_type: "general-purpose",
+        description: "Looks",
+        prompt: "Look inside",
+        name: "inner",
+        mode: "sync",
       },
     },
     { say: "The subagent said: ${result}" },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { urlOf } from "../../relay/address.ts";
-import { readRelayConfig } from "../../relay/config.ts";
+import { urlOf } from "../../relay/web/issuer.ts";
+import { readRelayConfig } from "../../relay/app/config.ts";
 import { until } from "./waiting.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");

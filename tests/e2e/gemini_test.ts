@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { resumeOf } from "../../daemon/agents/gemini/sessions.ts";
+import { resumeOf } from "../../daemon/features/agents/gemini/sessions.ts";
 import { geminiCli } from "./agents.ts";
 import { type Office, withOffice } from "./office.ts";
 import { until } from "./waiting.ts";

@@ -2,10 +2,16 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { cancelJob, createJob, getJob, runJob, TERMINAL } from "../../daemon/jobs/contract.ts";
-import { getPeer } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+import {
+  cancelJob,
+  createJob,
+  getJob,
+  runJob,
+  TERMINAL,
+} from "../../daemon/features/jobs/contract.ts";
+import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { codexCli, copilotCli, geminiCli, type Installed, opencodeCli } from "./agents.ts";
 import type { Lab } from "./lab.ts";
 import { type Office, withOffice, type Worker } from "./office.ts";
@@ -48,7 +54,9 @@ const CASES: readonly Case[] = [
 async function mesh({ env }: Office, ...words: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", MAIN, ...words],
-    ...{ env: { ...env }, clearEnv: true, stdin: "null" },
+    env: { ...env },
+    clearEnv: true,
+    stdin: "null",
   }).output();
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, out: text(stdout), err: text(stderr) };

@@ -3,19 +3,19 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { claudeCode as definition } from "../../daemon/agents/claude_code/agent.ts";
-import { type Session, sessionOf } from "../../daemon/agents/claude_code/registry.ts";
-import { installHooks, installMcp } from "../../daemon/agents/claude_code/setup.ts";
-import type { JsonObject } from "../../daemon/agents/install.ts";
-import { meshCommand } from "../../daemon/agents/setup_command.ts";
-import { isAlive } from "../../daemon/processes.ts";
+import { claudeCode as definition } from "../../daemon/features/agents/claude_code/agent.ts";
+import { type Session, sessionOf } from "../../daemon/features/agents/claude_code/registry.ts";
+import { installHooks, installMcp } from "../../daemon/features/agents/claude_code/setup.ts";
+import type { JsonObject } from "../../daemon/features/agents/install.ts";
+import { meshCommand } from "../../cli/setup/setup_command.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import {
   CLAUDE,
   claudeEnvironment,
   claudeStartedBefore,
-} from "../../daemon/agents/claude_code/fixture.ts";
-import { isRemoved } from "../../cli/selftest/room.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+} from "../../daemon/features/agents/claude_code/fixture.ts";
+import { isRemoved } from "../../cli/selftest/environment.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { Model } from "../../cli/selftest/model/model.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./agents.ts";
 import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";

@@ -74,8 +74,13 @@ class Agent implements Disposable {
       ? ["script", "-qec", typed, "/dev/null"]
       : [this.#bin, ...args];
     return new Deno.Command(program ?? "", {
-      ...{ args: rest, cwd: this.#home, env, clearEnv: true },
-      ...{ stdin, stdout: "piped", stderr: "piped" },
+      args: rest,
+      cwd: this.#home,
+      env,
+      clearEnv: true,
+      stdin,
+      stdout: "piped",
+      stderr: "piped",
       signal: AbortSignal.timeout(LOGIN_MS_MAX),
     });
   }

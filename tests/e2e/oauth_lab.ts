@@ -1,12 +1,12 @@
 /** A real relay with OAuth on loopback, whose issuer is where it listens; callbacks; Chromium. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import type { Database } from "kit/sqlite.ts";
-import { lineOn } from "kit/tunnel/line.ts";
-import { Relay } from "../../relay/app.ts";
-import { openDatabase } from "../../relay/oauth/database.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import { openDatabase } from "../../relay/app/database.ts";
 import { RealDaemon, SECRET, until } from "./relay_lab.ts";
 
 /** Every room of the relay, and one daemon that has dialled it. */
@@ -30,7 +30,10 @@ export class OAuthRelay implements AsyncDisposable {
     const log = jsonLog(systemClock, "info", (line) => this.logged.push(line));
     const db = this.db = openDatabase(":memory:", issuer, log);
     const relay = this.#relay = new Relay({
-      ...{ clock: systemClock, ids: randomIds, log, proxy: { mode: "direct" } },
+      clock: systemClock,
+      ids: randomIds,
+      log,
+      proxy: { mode: "direct" },
       oauth: { issuer, db },
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });

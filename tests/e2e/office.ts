@@ -1,11 +1,12 @@
 /** One real agent in a pane, set up by `mesh setup`, and a daemon that asks it and watches it. */
 
 import { dirname, join } from "node:path";
-import { getAsk, openAsk } from "../../daemon/asks/contract.ts";
-import { getTrace } from "../../daemon/delivery/contract.ts";
-import type { Screen, View } from "../../daemon/agents/screens.ts";
-import { type Backend, listPeers } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
+import { getAsk, openAsk } from "../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import type { Screen, View } from "../../daemon/features/agents/screens.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { type Backend } from "../../daemon/features/agents/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import { binOf, type Installed } from "./agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";

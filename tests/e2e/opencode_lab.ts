@@ -1,20 +1,21 @@
 /** Real opencode offline: the pinned CLI in a pane, a daemon of its own, and an end. */
 
 import { join } from "node:path";
-import type { Call } from "kit/client.ts";
-import { openAsk } from "../../daemon/asks/contract.ts";
-import { getTrace } from "../../daemon/delivery/contract.ts";
-import { listPeers, registerPeer, type TurnState } from "../../daemon/peers/contract.ts";
-import { isAlive } from "../../daemon/processes.ts";
+import type { Call } from "kit/http/client.ts";
+import { openAsk } from "../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../daemon/features/messages/contract.ts";
+import { listPeers, registerPeer } from "../../daemon/features/peers/contract.ts";
+import { type TurnState } from "../../daemon/features/agents/contract.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import {
   OPENCODE_ENVIRONMENT,
   opencodePackage,
   opencodeSettings,
-} from "../../daemon/agents/opencode/fixture.ts";
+} from "../../daemon/features/agents/opencode/fixture.ts";
 import { writeFiles } from "../../cli/selftest/writing.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
-import { isRemoved } from "../../cli/selftest/room.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
+import { isRemoved } from "../../cli/selftest/environment.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./agents.ts";
 import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
 import { compose, insist } from "./typing.ts";

@@ -1,12 +1,12 @@
 /** Real opencode without its plugin: typed into when it is safe, and left alone when it is not. */
 
 import assert from "node:assert/strict";
-import { randomIds, systemClock } from "kit/clock.ts";
-import type { Addressee } from "../../daemon/agents/contract.ts";
-import { paneRung } from "../../daemon/agents/pane.ts";
-import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
-import { startOf } from "../../daemon/processes.ts";
-import { Tmuxes } from "../../daemon/tmux.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import type { Addressee } from "../../daemon/features/agents/adapter.ts";
+import { paneRung } from "../../daemon/features/agents/pane.ts";
+import { opencodeScreen } from "../../daemon/features/agents/opencode/screen.ts";
+import { startOf } from "../../daemon/host/processes.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
 import { noteParcel } from "../daemon/parcels.ts";
 import { SEARCH_PATH, silent } from "../daemon/terminal.ts";
 import { withLab } from "./lab.ts";

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { getAsk } from "../../daemon/asks/contract.ts";
-import { dataDir } from "../../daemon/agents/opencode/agent.ts";
-import { resume } from "../../daemon/agents/opencode/sessions.ts";
+import { getAsk } from "../../daemon/features/asks/contract.ts";
+import { dataDir } from "../../daemon/features/agents/opencode/agent.ts";
+import { resume } from "../../daemon/features/agents/opencode/sessions.ts";
 import { withLab } from "./lab.ts";
 import { opencodeCli } from "./agents.ts";
 import { OpencodeLab } from "./opencode_lab.ts";

@@ -6,12 +6,12 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { lineOn } from "kit/tunnel/line.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
-import { Relay } from "../../relay/app.ts";
-import { openDatabase } from "../../relay/oauth/database.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import { openDatabase } from "../../relay/app/database.ts";
 import { SECRET } from "./relay_lab.ts";
 
 export class WholeRelay implements AsyncDisposable {
@@ -33,7 +33,10 @@ export class WholeRelay implements AsyncDisposable {
     const log = jsonLog(systemClock, "debug", (line) => this.logged.push(line));
     const db = openDatabase(":memory:", this.issuer, log);
     this.relay = new Relay({
-      ...{ clock: systemClock, ids: randomIds, log, proxy: { mode: "direct" } },
+      clock: systemClock,
+      ids: randomIds,
+      log,
+      proxy: { mode: "direct" },
       oauth: { issuer: this.issuer, db },
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });

@@ -46,8 +46,13 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
   const waiting = app.call("get_reply", { daemon_id, request_id, wait_seconds: 20 });
   await post(one.url, "/ack", { correlation_id: request_id, message: "8080" });
   assert.deepEqual((await waiting).data, {
-    ...{ daemon_id, request_id, status: "resolved", reply: "8080" },
-    ...{ outcome: "answered", close_reason: "ack_with_msg", responder: "api" },
+    daemon_id,
+    request_id,
+    status: "resolved",
+    reply: "8080",
+    outcome: "answered",
+    close_reason: "ack_with_msg",
+    responder: "api",
   });
   const told = await app.call("send_message", { daemon_id, peer_id, message: "Thanks" });
   assert.equal(told.data["delivery_state"], "queued");

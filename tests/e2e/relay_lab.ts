@@ -1,12 +1,12 @@
 /** A real relay in this process, and real daemons as children, on loopback. */
 
 import { join } from "node:path";
-import { randomIds, systemClock } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { lineOn } from "kit/tunnel/line.ts";
-import { Relay } from "../../relay/app.ts";
-import type { MachineRequest } from "../../relay/tunnel/contract.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import type { MachineRequest } from "../../relay/daemons/contract.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 
 const HOUSE = join(import.meta.dirname ?? ".", "..", "..");
 const DEADLINE_MS = 30_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { lineOn } from "kit/tunnel/line.ts";
-import type { Dial } from "../../daemon/uplink.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../relay/scripted.ts";
 import { daemonId } from "../relay/world.ts";
 import { NAMESPACE, RealRelay, SECRET, until } from "./relay_lab.ts";

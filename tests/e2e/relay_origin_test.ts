@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
-import { lineOn } from "kit/tunnel/line.ts";
-import type { Dial } from "../../daemon/uplink.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../relay/scripted.ts";
 import { chromiumPath } from "./oauth_lab.ts";
 import { RealRelay, SECRET, until } from "./relay_lab.ts";

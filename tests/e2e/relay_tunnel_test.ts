@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
-import { isUnreachable } from "../../relay/tunnel/contract.ts";
+import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
+import { isUnreachable } from "../../relay/daemons/contract.ts";
 import { RealDaemon, RealRelay, SECRET, until } from "./relay_lab.ts";
 
 const FILE_BYTES = 25 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** What the scripted models of these tests do with a prompt. */
 
-import type { Rule, Step } from "../../daemon/agents/selftest/fixture.ts";
+import type { Rule, Step } from "../../daemon/features/agents/selftest/fixture.ts";
 
 const ANSWER: readonly Step[] = [
   { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
-import { readTextOrNothing } from "../../daemon/places.ts";
+import { VERDICTS_FILE, verdictsIn } from "../../daemon/features/agents/selftest/contract.ts";
+import { readTextOrNothing } from "../../daemon/host/paths.ts";
 import {
   binOf,
   claudeCode,

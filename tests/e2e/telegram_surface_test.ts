@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { FakeMesh } from "../telegram/cast.ts";
 import { FakeBotApi, TOKEN } from "../telegram/fake_bot_api.ts";
 import { until } from "./waiting.ts";
@@ -54,7 +54,9 @@ Deno.test("the program shows items, carries replies, outlives a lost line, and e
   const bot = new FakeBotApi(systemClock), mesh = new FakeMesh(systemClock);
   await using daemon = serveMesh(mesh);
   await using api = Deno.serve({
-    ...{ port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    port: 0,
+    hostname: "127.0.0.1",
+    onListen: () => {},
     onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C cut off.
   }, bot.fetch);
   const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { FakeBotApi, TOKEN } from "../telegram/fake_bot_api.ts";
 import { until } from "./waiting.ts";
 
@@ -42,7 +42,9 @@ function place() {
   const cwd = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);
   const server = Deno.serve({
-    ...{ port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    port: 0,
+    hostname: "127.0.0.1",
+    onListen: () => {},
     onError: () => new Response(null, { status: 500 }), // A poll whose program has ended.
   }, bot.fetch);
   const env = {
@@ -101,7 +103,10 @@ Deno.test("a question reaches the chat, a tap answers it, and the asker has the 
   await using surface = await p.surface();
   const options = [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }];
   const { correlation_id, inbox } = await p.post("/ask", {
-    ...{ from_peer: "ada", to_peer: "sam", text: "Fruit?", question: { kind: "choice", options } },
+    from_peer: "ada",
+    to_peer: "sam",
+    text: "Fruit?",
+    question: { kind: "choice", options },
   });
   assert.deepEqual(inbox.surfaces, ["telegram"]);
   const told = await until("the message", () => p.bot.told[0]);

@@ -1,7 +1,7 @@
 /** Waiting for what real programs do: with patience, and a sentence about what never came. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "kit/clock.ts";
+import { systemClock } from "kit/core/clock.ts";
 
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 25;

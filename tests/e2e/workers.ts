@@ -1,22 +1,34 @@
 /** The real agents as an office hires them: a home past the first start, and a scripted model. */
 
 import { join } from "node:path";
-import { codexScreen } from "../../daemon/agents/codex/screen.ts";
-import { copilotScreen } from "../../daemon/agents/copilot/screen.ts";
-import { geminiScreen } from "../../daemon/agents/gemini/screen.ts";
-import { opencodeScreen } from "../../daemon/agents/opencode/screen.ts";
-import { codexAtStart, codexConfig, codexFixture } from "../../daemon/agents/codex/fixture.ts";
-import { COPILOT, copilotConfig, copilotEnvironment } from "../../daemon/agents/copilot/fixture.ts";
-import { GEMINI, GEMINI_SETTINGS, geminiEnvironment } from "../../daemon/agents/gemini/fixture.ts";
+import { codexScreen } from "../../daemon/features/agents/codex/screen.ts";
+import { copilotScreen } from "../../daemon/features/agents/copilot/screen.ts";
+import { geminiScreen } from "../../daemon/features/agents/gemini/screen.ts";
+import { opencodeScreen } from "../../daemon/features/agents/opencode/screen.ts";
+import {
+  codexAtStart,
+  codexConfig,
+  codexFixture,
+} from "../../daemon/features/agents/codex/fixture.ts";
+import {
+  COPILOT,
+  copilotConfig,
+  copilotEnvironment,
+} from "../../daemon/features/agents/copilot/fixture.ts";
+import {
+  GEMINI,
+  GEMINI_SETTINGS,
+  geminiEnvironment,
+} from "../../daemon/features/agents/gemini/fixture.ts";
 import {
   OPENCODE_ENVIRONMENT,
   opencodePackage,
   opencodeSettings,
-} from "../../daemon/agents/opencode/fixture.ts";
+} from "../../daemon/features/agents/opencode/fixture.ts";
 import { writeFiles } from "../../cli/selftest/writing.ts";
 import { ChatModel } from "../../cli/selftest/model/chat.ts";
 import { GeminiWire } from "../../cli/selftest/model/gemini.ts";
-import type { Rule } from "../../daemon/agents/selftest/fixture.ts";
+import type { Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { ResponsesWire } from "../../cli/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./agents.ts";
 import type { Lab } from "./lab.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { randomIds, systemClock } from "kit/clock.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 

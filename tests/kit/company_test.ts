@@ -1,8 +1,8 @@
 /** Who shares a commit with whom: what nobody waits for, and what comes turn after turn. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const TABLES = ["create table words (word text not null) strict"];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/error.ts";
-import { Problem, refusalOf } from "kit/problem.ts";
+import { Problem, refusalOf } from "kit/core/problem.ts";
 
 Deno.test("the message of an error is its own, of anything else that was thrown its text", () => {
   assert.equal(messageOf(new TypeError("no such host")), "no such host");

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { EventLog, EVENTS, type MeshEvent } from "kit/events.ts";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
-import { migrations } from "../../daemon/migrations.ts";
+import { EventLog, EVENTS, type MeshEvent } from "kit/data/events.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const SECRET = "the text of a message";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { dispatcher, whenQuiet } from "kit/frames.ts";
+import { dispatcher, whenQuiet } from "kit/net/frames.ts";
 
 const Hello = z.object({ type: z.literal("hello"), peer_id: z.string() });
 const Count = z.object({ type: z.literal("count"), n: z.number().default(1) });

@@ -1,7 +1,7 @@
 /** The log: one line of JSON a fact, for operators, with nothing in it that must not be read. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/log.ts";
+import { jsonLog } from "kit/core/log.ts";
 import { FakeClock } from "../support/clock.ts";
 
 function ears() {

@@ -1,10 +1,10 @@
 /** Every pair of state and event of every machine: a row says where it leads, or it is refused. */
 
 import assert from "node:assert/strict";
-import { machine } from "kit/machine.ts";
-import { askMachine, CLOSINGS } from "../../daemon/asks/machine.ts";
-import { migrations } from "../../daemon/migrations.ts";
-import { relayMigrations } from "../../relay/migrations.ts";
+import { machine } from "kit/core/machine.ts";
+import { askMachine, CLOSINGS } from "../../daemon/features/asks/machine.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { machines, machinesOf } from "../machines.ts";
 
 const MACHINES = await machines();
@@ -88,7 +88,7 @@ Deno.test("the machines of the house are found, each with its own name", () => {
 });
 
 Deno.test("a machine that its file does not export is an error, and not left untested", async () => {
-  const path = "daemon/asks/machine.ts";
+  const path = "daemon/features/asks/machine.ts";
   const text = Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url));
   assert.equal((await machinesOf({ path, text, code: text })).length, 1);
   const code = `${text}\nconst hidden = machine("hidden", []);\n`;

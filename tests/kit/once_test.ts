@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { contract } from "kit/contract.ts";
-import { EventLog } from "kit/events.ts";
-import { jsonLog } from "kit/log.ts";
-import { Problem } from "kit/problem.ts";
-import { type Input, type Route, route, serve } from "kit/route.ts";
-import { Database } from "kit/sqlite.ts";
-import { canonicalJson } from "kit/text.ts";
-import { Idempotency } from "../../daemon/idempotency.ts";
-import { migrations } from "../../daemon/migrations.ts";
+import { contract } from "kit/http/contract.ts";
+import { EventLog } from "kit/data/events.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Input, type Route, route, serve } from "kit/http/route.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { canonicalJson } from "kit/core/text.ts";
+import { Idempotency } from "../../daemon/api/idempotency.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 
@@ -100,7 +100,10 @@ Deno.test("while the first still runs, a second one with its key is refused, and
   assert.deepEqual([(await other).id, (await stranger).id], [2, 3]);
   assert.deepEqual(s.begun, ["a", "a", "a"]);
   assert.deepEqual(await h.post({ word: "a" }, "k"), {
-    ...{ status: 200, replayed: "true", id: 1, state: "now" },
+    status: 200,
+    replayed: "true",
+    id: 1,
+    state: "now",
   });
   assert.equal(s.done(), 3);
 });

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { contract, Instant, Name, QueryNumber } from "kit/contract.ts";
-import { openapi } from "kit/openapi.ts";
-import { type ProblemCode, PROBLEMS, saidOf } from "kit/problem.ts";
-import { routesOf } from "../../daemon/routes.ts";
+import { contract } from "kit/http/contract.ts";
+import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
+import { openapi } from "kit/http/openapi.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
 import { world } from "../world.ts";
 
 const wait = contract({

@@ -1,8 +1,8 @@
 /** What memory counts while a verb runs is taken back when the verb, or its turn, is lost. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const TABLES = [

@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { contract, Instant, OK, Ok, QueryNumber } from "kit/contract.ts";
-import { jsonLog } from "kit/log.ts";
-import { Problem } from "kit/problem.ts";
-import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/route.ts";
-import { Database } from "kit/sqlite.ts";
+import { contract, OK, Ok } from "kit/http/contract.ts";
+import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/http/route.ts";
+import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const common = { summary: "A test", access: "caller", tunnel: "never" } as const;

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { Instant } from "kit/contract.ts";
-import { rowOf } from "kit/sqlite.ts";
+import { Instant } from "kit/core/schema.ts";
+import { rowOf } from "kit/data/sqlite.ts";
 
 const Record = z.object({
   name: z.string(),

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { jsonLog } from "kit/log.ts";
-import { isProblem, Problem } from "kit/problem.ts";
-import { Database } from "kit/sqlite.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
+import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const TABLES = [

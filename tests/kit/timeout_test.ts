@@ -1,7 +1,7 @@
 /** Waiting with a limit: pauses that never reject, and work that is given up in time. */
 
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "kit/clock.ts";
+import { type Clock, systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../support/clock.ts";
 import { pause, timeout } from "kit/core/timeout.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
-import { Credit, Inlet, Returns } from "kit/tunnel/flow.ts";
+import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
+import { Credit, Inlet, Returns } from "kit/net/tunnel/flow.ts";
 
 function inlet() {
   const told: string[] = [];

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { RealDaemon } from "../bench/child.ts";
 import { Terminal, until } from "../daemon/terminal.ts";
-import { isAlive } from "../../daemon/processes.ts";
-import { systemClock } from "kit/clock.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { Chance } from "../storm/chance.ts";
 
 const PANES_MAX = 4;

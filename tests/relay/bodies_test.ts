@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../support/clock.ts";
-import { readBody } from "kit/route.ts";
-import { BODIES_BYTES_MAX, BODY_MS_MAX, Intake } from "../../relay/net/intake.ts";
+import { readBody } from "kit/http/route.ts";
+import { BODIES_BYTES_MAX, BODY_MS_MAX, Intake } from "../../relay/web/net/intake.ts";
 import { daemonBehind, house, SECRET } from "./house.ts";
 import { RELAY, relayWorld } from "./world.ts";
 

@@ -1,8 +1,8 @@
 /** What was opened under one secret does not act under another, on any page of the relay. */
 
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import { cookieOf, daemonBehind, form, house, ISSUER } from "./house.ts";
 import {
   App,

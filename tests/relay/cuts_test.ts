@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { STREAM_WINDOW_BYTES } from "kit/tunnel/frames.ts";
-import { isUnreachable } from "../../relay/tunnel/contract.ts";
+import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
+import { isUnreachable } from "../../relay/daemons/contract.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 

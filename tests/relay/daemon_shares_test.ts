@@ -1,7 +1,7 @@
 /** Shares as a daemon makes them: by its route, a tool or the CLI, through a whole relay. */
 
 import assert from "node:assert/strict";
-import { createShare, listShares, revokeShare } from "../../daemon/peers/shares/contract.ts";
+import { createShare, listShares, revokeShare } from "../../daemon/api/relay/shares/contract.ts";
 import { runCli } from "../../cli.ts";
 import { paper } from "../daemon/cli_paper.ts";
 import { enter } from "../daemon/cast.ts";

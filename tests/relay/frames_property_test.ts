@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Frame, PROTOCOL } from "kit/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
+import { Frame, PROTOCOL } from "kit/net/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, RELAY, relayWorld, SECRET } from "./world.ts";
 

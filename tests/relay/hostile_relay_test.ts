@@ -7,10 +7,10 @@ import {
   READ_BYTES_MAX,
   STREAM_WINDOW_BYTES,
   WAITING_BYTES_MAX,
-} from "kit/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
-import type { Dial } from "../../daemon/uplink.ts";
-import { type Asked, Turns } from "../../daemon/uplink_answers.ts";
+} from "kit/net/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
+import { type Asked, Turns } from "../../daemon/api/relay/answers.ts";
 import { enter, notify } from "../daemon/cast.ts";
 import { world } from "../world.ts";
 import { End } from "./network.ts";
@@ -46,7 +46,8 @@ async function hostile() {
   const say = (frame: object) => far?.send(packMessage([JSON.stringify(frame)]));
   const request = { type: "request", method: "GET", headers: [], body: false, door: "program" };
   return {
-    ...{ w, say },
+    w,
+    say,
     ask: (id: number, more: object) => say({ ...request, id, ...more }),
     bytes: (id: number, bytes: Uint8Array<ArrayBuffer>) => far?.send(packMessage([{ id, bytes }])),
     count: (type: Frame["type"]) => heard.filter((frame) => frame.type === type).length,

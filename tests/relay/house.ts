@@ -1,16 +1,16 @@
 /** A relay's rooms with whole daemons behind them: the tunnel is a scripted twin of it. */
 
-import { client } from "kit/client.ts";
-import type { Ids } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { Problem } from "kit/problem.ts";
-import { serve } from "kit/route.ts";
-import { Address } from "../../relay/address.ts";
-import { Sessions } from "../../relay/keys/sessions.ts";
+import { client } from "kit/http/client.ts";
+import type { Ids } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import { serve } from "kit/http/route.ts";
+import { Address } from "../../relay/web/issuer.ts";
+import { Sessions } from "../../relay/sign_in/sessions.ts";
 import type { Bearer } from "../../relay/mcp/contract.ts";
-import { Rooms } from "../../relay/rooms.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
-import type { Machine, MachineRequest, Machines } from "../../relay/tunnel/contract.ts";
+import { Rooms } from "../../relay/app/compose.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
+import type { Machine, MachineRequest, Machines } from "../../relay/daemons/contract.ts";
 import { countingIds } from "../support/ids.ts";
 import { BASE, type World, world } from "../world.ts";
 import { SwiftClock } from "../storm/swift_clock.ts";
@@ -141,7 +141,15 @@ export function house(
     fault: (fault) => log.error("A route failed", { fault }),
   });
   return {
-    ...{ clock, logged, machines, tokens, paces, sessions, rooms, base, fetch },
+    clock,
+    logged,
+    machines,
+    tokens,
+    paces,
+    sessions,
+    rooms,
+    base,
+    fetch,
     call: client(base, fetch, { authorization: `Bearer ${SECRET}` }),
     /** A request as a program sends it, or a browser with its headers. */
     send: (path: string, init?: RequestInit) => fetch(new Request(`${base}${path}`, init)),

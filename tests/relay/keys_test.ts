@@ -1,10 +1,10 @@
 /** Secrets, and browsers that sign in with one. */
 
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import { registerKey } from "../../relay/keys/contract.ts";
-import { SESSION_MS, SESSIONS_EACH_MAX, SESSIONS_MAX } from "../../relay/keys/sessions.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { registerKey } from "../../relay/sign_in/contract.ts";
+import { SESSION_MS, SESSIONS_EACH_MAX, SESSIONS_MAX } from "../../relay/sign_in/sessions.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import {
   cookieOf,
   form,

@@ -5,13 +5,13 @@ import {
   PINGS_HEARD_MAX,
   STREAMS_MAX,
   UNTAKEN_BYTES_MAX,
-} from "kit/tunnel/frames.ts";
-import { Trunk } from "kit/tunnel/trunk.ts";
-import type { Ears } from "kit/tunnel/line.ts";
-import { Problem } from "kit/problem.ts";
-import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
-import { accept } from "../../relay/main.ts";
-import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../relay/tunnel/machines.ts";
+} from "kit/net/tunnel/frames.ts";
+import { Trunk } from "kit/net/tunnel/multiplexed.ts";
+import type { Ears } from "kit/net/tunnel/connection.ts";
+import { Problem } from "kit/core/problem.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { accept } from "../../relay/app/main.ts";
+import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../relay/daemons/machines.ts";
 import { FakeClock } from "../support/clock.ts";
 import { helloOf, ScriptedDaemon } from "./scripted.ts";
 import { daemonId, NAMESPACE, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
@@ -73,8 +73,13 @@ Deno.test("a daemon takes so many requests at once, and says of the next that it
   const [near, far] = r.lines[0] ?? [];
   const request = (id: number) =>
     JSON.stringify({
-      ...{ type: "request", id, method: "POST", path: "/ask", headers: [] },
-      ...{ body: true, door: "program" },
+      type: "request",
+      id,
+      method: "POST",
+      path: "/ask",
+      headers: [],
+      body: true,
+      door: "program",
     });
   for (let id = 1; id <= STREAMS_MAX + 1; id++) far?.send(packMessage([request(id)]));
   await r.clock.settle();

@@ -1,10 +1,10 @@
 /** One stranger, or one tenant, does not use up what all others share. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/log.ts";
-import { openPaces } from "../../relay/paces.ts";
-import { SHARES_EACH_MAX } from "../../relay/share/shares.ts";
-import { DAEMONS_OF_ADDRESS_MAX, Registry } from "../../relay/tunnel/machines.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { openPaces } from "../../relay/app/rate_limits.ts";
+import { SHARES_EACH_MAX } from "../../relay/shares/shares.ts";
+import { DAEMONS_OF_ADDRESS_MAX, Registry } from "../../relay/daemons/machines.ts";
 import { FakeClock } from "../support/clock.ts";
 import { daemonBehind, house, NAMESPACE, SECRET } from "./house.ts";
 import { daemonId } from "./world.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { IN_FLIGHT_MAX } from "../../relay/mcp/routes.ts";
 import { daemonBehind, house, ISSUER, NAMESPACE, SECRET } from "./house.ts";
 import { app, BOTH, GENERATIONS, grant, rawCall, rawPost, withHeaders } from "./mcp_cast.ts";

@@ -12,8 +12,16 @@ const FORGED =
 function forging(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const peer = {
-    ...{ peer_id: "peer-1", display_name: FORGED, circle: FORGED, backend: FORGED, role: "agent" },
-    ...{ status: "online", turn_state: FORGED, description: FORGED, model: FORGED, path: FORGED },
+    peer_id: "peer-1",
+    display_name: FORGED,
+    circle: FORGED,
+    backend: FORGED,
+    role: "agent",
+    status: "online",
+    turn_state: FORGED,
+    description: FORGED,
+    model: FORGED,
+    path: FORGED,
   };
   const answers: Record<string, unknown> = {
     "/health": { version: "1", capabilities: { ask_pull_delivery: true } },

@@ -1,8 +1,8 @@
 /** The six remote tools, with whole daemons behind the relay. */
 
 import assert from "node:assert/strict";
-import { ackAsk, declineAsk, pendingAsks } from "../../daemon/asks/contract.ts";
-import { offlinePeer, provePeer, registerPeer } from "../../daemon/peers/contract.ts";
+import { ackAsk, declineAsk, pendingAsks } from "../../daemon/features/asks/contract.ts";
+import { offlinePeer, provePeer, registerPeer } from "../../daemon/features/peers/contract.ts";
 import type { World } from "../world.ts";
 import { daemonBehind, house, NAMESPACE, OTHER_NAMESPACE } from "./house.ts";
 import { app, BOTH, GENERATIONS, grant } from "./mcp_cast.ts";
@@ -42,8 +42,15 @@ for (const generation of GENERATIONS) {
     assert.deepEqual(agents.data, {
       daemon_id: HERE,
       agents: [{
-        ...{ peer_id, display_name: "web", circle: "default", backend: "codex", status: "online" },
-        ...{ turn_state: null, description: null, model: "m-1", project: "shop" },
+        peer_id,
+        display_name: "web",
+        circle: "default",
+        backend: "codex",
+        status: "online",
+        turn_state: null,
+        description: null,
+        model: "m-1",
+        project: "shop",
       }],
     });
     const given = { daemon_id: HERE, peer_id, message: "Which port?" };
@@ -55,8 +62,13 @@ for (const generation of GENERATIONS) {
     await w.call(ackAsk, { body: { correlation_id: request_id, message: "Port <8080>" } });
     const reply = await one.call("get_reply", { daemon_id: HERE, request_id });
     assert.deepEqual(reply.data, {
-      ...{ daemon_id: HERE, request_id, status: "resolved", reply: "Port <8080>" },
-      ...{ outcome: "answered", close_reason: "ack_with_msg", responder: "web" },
+      daemon_id: HERE,
+      request_id,
+      status: "resolved",
+      reply: "Port <8080>",
+      outcome: "answered",
+      close_reason: "ack_with_msg",
+      responder: "web",
     });
     assert.match(reply.text, /<agent-reply from="web">Port &lt;8080&gt;<\/agent-reply>/);
     assert.deepEqual([...one.types], ["application/json"]);
@@ -222,8 +234,12 @@ Deno.test("send_message tells the daemon's own state of the delivery, queued amo
   const delivery_id = String(queued.data["delivery_id"]);
   assert.match(delivery_id, /^notif-/);
   assert.deepEqual(queued.data, {
-    ...{ daemon_id: HERE, peer_id, delivery_id },
-    ...{ delivery_state: "queued", delivered: false, queued: true },
+    daemon_id: HERE,
+    peer_id,
+    delivery_id,
+    delivery_state: "queued",
+    delivered: false,
+    queued: true,
   });
   const socket = w.socket();
   await socket.connect({ display_name: "api", capabilities: ["delivery_receipts"] });
@@ -262,7 +278,9 @@ Deno.test("another grant's request does not exist, whatever is asked of it [5.re
   assert.deepEqual(mine.data, {
     daemon_id: HERE,
     requests: [{
-      ...{ request_id, to_agent: peer_id, message: "Hello" },
+      request_id,
+      to_agent: peer_id,
+      message: "Hello",
       created_at: "2030-01-01T00:00:00.000Z",
     }],
   });
@@ -294,12 +312,19 @@ Deno.test("a resolved request leaves list_requests, and may hold a reason withou
   const by = { responder: "web" };
   const [first, second, third] = [await read(declined), await read(bare), await read(gone)];
   assert.deepEqual(first, {
-    ...{ ...told, ...by, request_id: declined, reply: "Not mine" },
-    ...{ outcome: "declined", close_reason: "declined" },
+    ...told,
+    ...by,
+    request_id: declined,
+    reply: "Not mine",
+    outcome: "declined",
+    close_reason: "declined",
   });
   assert.deepEqual(second, {
-    ...{ ...told, ...by, request_id: bare },
-    ...{ outcome: "acknowledged", close_reason: "ack" },
+    ...told,
+    ...by,
+    request_id: bare,
+    outcome: "acknowledged",
+    close_reason: "ack",
   });
   assert.deepEqual([third["close_reason"], "reply" in third], ["peer_retired", false]);
   const { data } = await one.call("list_requests", { daemon_id: HERE });

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { addressOf, isWithin, rangeOf } from "../../relay/net/address.ts";
-import { bucketOf, NOWHERE, type Proxy } from "../../relay/net/bucket.ts";
-import { CDN, LOAD_BALANCER } from "../../relay/net/ranges.ts";
-import { BUCKETS_MAX, Turnstile } from "../../relay/net/turnstile.ts";
+import { addressOf, isWithin, rangeOf } from "../../relay/web/net/address.ts";
+import { bucketOf, NOWHERE, type Proxy } from "../../relay/web/net/bucket.ts";
+import { CDN, LOAD_BALANCER } from "../../relay/web/net/ranges.ts";
+import { BUCKETS_MAX, Turnstile } from "../../relay/web/net/rate_limiter.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const LB = "35.191.7.7";

@@ -1,6 +1,6 @@
 /** A network in memory: lines in pairs, in order, that a test may stall or cut. */
 
-import type { Data, Ears, Line } from "kit/tunnel/line.ts";
+import type { Data, Ears, Line } from "kit/net/tunnel/connection.ts";
 
 /** One end of a line. What is sent arrives at the other's ears, a turn later. */
 export class End implements Line {

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Ids } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import type { Database } from "kit/sqlite.ts";
-import { Address } from "../../relay/address.ts";
-import type { Proxy } from "../../relay/net/bucket.ts";
-import { openDatabase } from "../../relay/oauth/database.ts";
+import type { Ids } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { Address } from "../../relay/web/issuer.ts";
+import type { Proxy } from "../../relay/web/net/bucket.ts";
+import { openDatabase } from "../../relay/app/database.ts";
 import { openOAuth } from "../../relay/oauth/oauth.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { openRelay } from "./oauth_relay.ts";
@@ -73,7 +73,10 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
     capabilities: {},
   };
   const relay = openRelay({
-    ...{ clock, ids, log, proxy: options.proxy ?? { mode: "direct" } },
+    clock,
+    ids,
+    log,
+    proxy: options.proxy ?? { mode: "direct" },
     machines: { list: (namespace) => online.has(namespace) ? [machine] : [] },
     oauth: { issuer, db },
   });
@@ -83,7 +86,14 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
     return relay(new Request(new URL(path, issuer), init), remote);
   };
   return {
-    ...{ clock, ids, db, log, logged, online, issuer, fetch },
+    clock,
+    ids,
+    db,
+    log,
+    logged,
+    online,
+    issuer,
+    fetch,
     resource: `${issuer}/mcp`,
     postForm: (path: string, params: Params | string, headers: Record<string, string> = {}) =>
       fetch(path, { method: "POST", body: formOf(params), headers: { ...FORM, ...headers } }),
@@ -276,8 +286,14 @@ export function refusedIn(answer: URL): string | null {
 export function tokensIn(w: OAuthWorld) {
   const sessions = { of: () => undefined, refuseForged: () => undefined };
   return openOAuth({
-    ...{ issuer: w.issuer, db: w.db, clock: w.clock, ids: w.ids, log: w.log, sessions },
-    ...{ address: new Address(w.issuer), machines: { list: () => [] } },
+    issuer: w.issuer,
+    db: w.db,
+    clock: w.clock,
+    ids: w.ids,
+    log: w.log,
+    sessions,
+    address: new Address(w.issuer),
+    machines: { list: () => [] },
     registrations: { take: () => undefined },
     consents: { take: () => undefined },
     exchanges: { pass: () => undefined },

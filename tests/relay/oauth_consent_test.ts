@@ -1,8 +1,8 @@
 /** Authorization and consent: what an app may ask for, and how a person allows it. */
 
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import {
   App,
   BOTH,

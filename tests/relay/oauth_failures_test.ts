@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import type { Database } from "kit/sqlite.ts";
-import { relayMigrations } from "../../relay/migrations.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { BEARER } from "../../relay/oauth/grants/store.ts";
 import * as rows from "../../relay/oauth/grants/store.ts";
-import { digestOf } from "../../relay/secrets.ts";
+import { digestOf } from "../../relay/web/secrets.ts";
 import {
   App,
   countOf,

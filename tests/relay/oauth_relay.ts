@@ -1,16 +1,16 @@
 /** The authorization server with the room of keys, and machines that are only listed. */
 
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
-import { serve } from "kit/route.ts";
-import type { Database } from "kit/sqlite.ts";
-import { Address } from "../../relay/address.ts";
-import { keyRoutes } from "../../relay/keys/routes.ts";
-import { Sessions } from "../../relay/keys/sessions.ts";
-import type { Proxy } from "../../relay/net/bucket.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { serve } from "kit/http/route.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { Address } from "../../relay/web/issuer.ts";
+import { keyRoutes } from "../../relay/sign_in/routes.ts";
+import { Sessions } from "../../relay/sign_in/sessions.ts";
+import type { Proxy } from "../../relay/web/net/bucket.ts";
 import { openOAuth } from "../../relay/oauth/oauth.ts";
-import { openPaces } from "../../relay/paces.ts";
-import type { Machines } from "../../relay/tunnel/contract.ts";
+import { openPaces } from "../../relay/app/rate_limits.ts";
+import type { Machines } from "../../relay/daemons/contract.ts";
 
 interface Outside {
   readonly clock: Clock;

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { jsonLog } from "kit/log.ts";
-import { Relay } from "../../relay/app.ts";
-import { readRelayConfig } from "../../relay/config.ts";
-import { holdDatabase } from "../../relay/oauth/database.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import { readRelayConfig } from "../../relay/app/config.ts";
+import { holdDatabase } from "../../relay/app/database.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { ISSUER, oauthWorld, RESOURCE } from "./oauth_cast.ts";
@@ -106,7 +106,11 @@ Deno.test("a trusted proxy is named by addresses and ranges [c9.proxy.trusted]",
 Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.disabled]", async () => {
   const clock = new FakeClock();
   await using relay = new Relay({
-    ...{ clock, ids: countingIds(), log: LOG, proxy: { mode: "direct" }, oauth: undefined },
+    clock,
+    ids: countingIds(),
+    log: LOG,
+    proxy: { mode: "direct" },
+    oauth: undefined,
     accept: () => assert.fail("Nobody dials"),
   });
   for (

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import * as rows from "../../relay/oauth/grants/store.ts";
-import { digestOf } from "../../relay/secrets.ts";
+import { digestOf } from "../../relay/web/secrets.ts";
 import {
   App,
   BOTH,
@@ -137,14 +137,15 @@ class Storm {
     const app = await App.register(this.#w);
     const answer = await new Person(this.#w).allow(app, { scope });
     this.#grants.push({
-      ...{
-        app,
-        code: answer.searchParams.get("code") ?? "",
-        granted_at: this.#w.clock.now(),
-        scope,
-      },
-      ...{ exchanged: false, ended: false, current: undefined },
-      ...{ refresh: new Set(), access: new Map() },
+      app,
+      code: answer.searchParams.get("code") ?? "",
+      granted_at: this.#w.clock.now(),
+      scope,
+      exchanged: false,
+      ended: false,
+      current: undefined,
+      refresh: new Set(),
+      access: new Map(),
     });
   }
 

@@ -1,7 +1,7 @@
 /** Tokens: codes are exchanged once, refresh tokens rotate, and all of it ends when it is due. */
 
 import assert from "node:assert/strict";
-import { namespaceOf } from "../../relay/secrets.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
 import {
   App,
   BOTH,
@@ -112,7 +112,10 @@ Deno.test("a content type may name its charset, in any case", async () => {
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   const body = new URLSearchParams({
-    ...{ grant_type: "refresh_token", client_id: app.client_id, refresh_token, resource: RESOURCE },
+    grant_type: "refresh_token",
+    client_id: app.client_id,
+    refresh_token,
+    resource: RESOURCE,
   });
   const headers = { "content-type": "Application/X-WWW-Form-Urlencoded ; charset=UTF-8" };
   await tokensOf(await w.fetch("/oauth/token", { method: "POST", body: `${body}`, headers }));
@@ -223,7 +226,7 @@ Deno.test("wrong methods are told which are right", async () => {
 Deno.test("only digests are stored: nothing in the file is a credential [5.oauth.hashes]", async () => {
   const path = await Deno.makeTempFile({ prefix: "mesh-oauth-", suffix: ".db" });
   try {
-    const { openDatabase } = await import("../../relay/oauth/database.ts");
+    const { openDatabase } = await import("../../relay/app/database.ts");
     using quiet = oauthWorld();
     using w = oauthWorld({ db: openDatabase(path, ISSUER, quiet.log) });
     const app = await App.register(w);

@@ -1,7 +1,7 @@
 /** How often strangers may knock: dials without a secret, and decisions about apps. */
 
 import assert from "node:assert/strict";
-import { rangeOf } from "../../relay/net/address.ts";
+import { rangeOf } from "../../relay/web/net/address.ts";
 import { App, CALLBACK, errorOf, oauthWorld, Person, tokensOf } from "./oauth_cast.ts";
 import { relayWorld, SECRET } from "./world.ts";
 

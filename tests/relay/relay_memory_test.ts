@@ -1,11 +1,11 @@
 /** What all tenants together may make the relay hold: the one that makes it hold most pays. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/log.ts";
-import { CHUNK_BYTES_MAX } from "kit/tunnel/frames.ts";
-import type { Ears } from "kit/tunnel/line.ts";
-import { type Item, packMessage } from "kit/tunnel/message.ts";
-import { Registry } from "../../relay/tunnel/machines.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { CHUNK_BYTES_MAX } from "kit/net/tunnel/frames.ts";
+import type { Ears } from "kit/net/tunnel/connection.ts";
+import { type Item, packMessage } from "kit/net/tunnel/message.ts";
+import { Registry } from "../../relay/daemons/machines.ts";
 import { FakeClock } from "../support/clock.ts";
 import { helloOf } from "./scripted.ts";
 import { daemonId } from "./world.ts";
@@ -22,7 +22,9 @@ function registry() {
 /** A daemon whose answers a test says by hand. */
 function standing(at: Registry, namespace: string, buffered = 0) {
   const line = {
-    ...{ open: true, buffered, send: () => undefined },
+    open: true,
+    buffered,
+    send: () => undefined,
     closed: undefined as number | undefined,
     close: (code: number) => {
       line.open = false;

@@ -1,9 +1,9 @@
 /** The other end of a tunnel, frame by frame: a daemon that does exactly what a test says. */
 
-import { type Data, type Ears, type Line } from "kit/tunnel/line.ts";
-import { type Frame, PROTOCOL } from "kit/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/tunnel/message.ts";
-import type { Dial } from "../../daemon/uplink.ts";
+import { type Data, type Ears, type Line } from "kit/net/tunnel/connection.ts";
+import { type Frame, PROTOCOL } from "kit/net/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
 
 export interface Wishes {
   readonly address: string;

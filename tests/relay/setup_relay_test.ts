@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { runSetup } from "../../daemon/agents/setup_command.ts";
-import { readConfig } from "../../daemon/config.ts";
+import { runSetup } from "../../cli/setup/setup_command.ts";
+import { readConfig } from "../../daemon/app/config.ts";
 
 const SECRET = `mesh_sk_${"d".repeat(43)}`;
 const RELAY = "https://relay.test";

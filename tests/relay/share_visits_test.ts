@@ -1,8 +1,8 @@
 /** How often a visitor looks at shares, and how their answers are kept harmless in a browser. */
 
 import assert from "node:assert/strict";
-import { createShare } from "../../relay/share/contract.ts";
-import { registerPeer } from "../../daemon/peers/contract.ts";
+import { createShare } from "../../relay/shares/contract.ts";
+import { registerPeer } from "../../daemon/features/peers/contract.ts";
 import { daemonBehind, form, type House, house, NAMESPACE } from "./house.ts";
 import { relayWorld } from "./world.ts";
 

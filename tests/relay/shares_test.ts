@@ -1,14 +1,14 @@
 /** Share links: whose they are, what a guest may see and do, and how they end. */
 
 import assert from "node:assert/strict";
-import { randomIds } from "kit/clock.ts";
-import { Broken } from "kit/tunnel/stream.ts";
-import { ackAsk, openAsk, pendingAsks } from "../../daemon/asks/contract.ts";
-import { notifyPeer } from "../../daemon/delivery/contract.ts";
-import { describePeer, registerPeer } from "../../daemon/peers/contract.ts";
-import { createShare, listShares, revokeShare } from "../../relay/share/contract.ts";
-import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../relay/share/shares.ts";
-import { only } from "../../relay/share/stream.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { Broken } from "kit/net/tunnel/stream.ts";
+import { ackAsk, openAsk, pendingAsks } from "../../daemon/features/asks/contract.ts";
+import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
+import { describePeer, registerPeer } from "../../daemon/features/peers/contract.ts";
+import { createShare, listShares, revokeShare } from "../../relay/shares/contract.ts";
+import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../relay/shares/shares.ts";
+import { only } from "../../relay/shares/stream.ts";
 import type { World } from "../world.ts";
 import {
   cookieOf,
@@ -62,9 +62,15 @@ Deno.test("a share is a link that nobody can guess, to one peer, for as long as 
   const made = await share(at, peer_id, { ttl_seconds: 3600 });
   assert.match(made.share_id, /^sh_[\w-]{32}$/);
   assert.deepEqual(made, {
-    ...{ share_id: made.share_id, url: `${ISSUER}/s/${made.share_id}` },
-    ...{ daemon_id: HERE, peer_id, display_name: "web", permissions: "ro", viewers: 0 },
-    ...{ created_at: "2030-01-01T00:00:00.000Z", expires_at: "2030-01-01T01:00:00.000Z" },
+    share_id: made.share_id,
+    url: `${ISSUER}/s/${made.share_id}`,
+    daemon_id: HERE,
+    peer_id,
+    display_name: "web",
+    permissions: "ro",
+    viewers: 0,
+    created_at: "2030-01-01T00:00:00.000Z",
+    expires_at: "2030-01-01T01:00:00.000Z",
   });
   assert.deepEqual((await at.call(listShares, {})).shares, [made]);
 });

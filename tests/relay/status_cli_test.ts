@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { showHealth } from "../../cli/show.ts";
+import { showHealth } from "../../cli/output/show.ts";
 import { paper } from "../daemon/cli_paper.ts";
 
 const HEALTH = {

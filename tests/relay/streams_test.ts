@@ -4,8 +4,8 @@ import {
   HELD_BYTES_MAX,
   STREAM_WINDOW_BYTES,
   TRUNK_WINDOW_BYTES,
-} from "kit/tunnel/frames.ts";
-import { requestHeaders } from "kit/tunnel/headers.ts";
+} from "kit/net/tunnel/frames.ts";
+import { requestHeaders } from "kit/net/tunnel/headers.ts";
 import { enter, notify } from "../daemon/cast.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";

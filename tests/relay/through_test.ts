@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { routesOf } from "../../daemon/routes.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
 import { enter, join, said } from "../daemon/cast.ts";
 import { world } from "../world.ts";
 import { daemonId, NAMESPACE, OTHER_SECRET, type RelayWorld, relayWorld } from "./world.ts";

@@ -4,8 +4,8 @@ import {
   PING_EVERY_MS,
   STREAM_WINDOW_BYTES,
   STREAMS_MAX,
-} from "kit/tunnel/frames.ts";
-import { isUnreachable } from "../../relay/tunnel/contract.ts";
+} from "kit/net/tunnel/frames.ts";
+import { isUnreachable } from "../../relay/daemons/contract.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import {
   daemonId,

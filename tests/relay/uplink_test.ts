@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { GREETING_MS_MAX, PING_EVERY_MS } from "kit/tunnel/frames.ts";
-import { unpackMessage } from "kit/tunnel/message.ts";
-import { getHealth } from "../../daemon/events/contract.ts";
-import { readConfig } from "../../daemon/config.ts";
-import type { Dial } from "../../daemon/uplink.ts";
+import { GREETING_MS_MAX, PING_EVERY_MS } from "kit/net/tunnel/frames.ts";
+import { unpackMessage } from "kit/net/tunnel/message.ts";
+import { getHealth } from "../../daemon/api/events/contract.ts";
+import { readConfig } from "../../daemon/app/config.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
 import { said } from "../daemon/cast.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world } from "../world.ts";

@@ -1,10 +1,10 @@
 /** Answers that are wanted whole: what becomes of one that stops, breaks off, or has no end. */
 
 import assert from "node:assert/strict";
-import { Problem } from "kit/problem.ts";
-import { packMessage } from "kit/tunnel/message.ts";
-import { Daemon } from "../../relay/daemon.ts";
-import { outlive } from "../../relay/main.ts";
+import { Problem } from "kit/core/problem.ts";
+import { packMessage } from "kit/net/tunnel/message.ts";
+import { Daemon } from "../../relay/daemons/daemon.ts";
+import { outlive } from "../../relay/app/main.ts";
 import { ScriptedDaemon } from "./scripted.ts";
 import { daemonId, NAMESPACE, RELAY, type RelayWorld, relayWorld, SECRET } from "./world.ts";
 

@@ -1,11 +1,11 @@
 /** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
 
-import { type Ids, randomIds } from "kit/clock.ts";
-import { jsonLog } from "kit/log.ts";
-import type { Ears } from "kit/tunnel/line.ts";
-import { Relay } from "../../relay/app.ts";
-import { namespaceOf } from "../../relay/secrets.ts";
-import type { Dial } from "../../daemon/uplink.ts";
+import { type Ids, randomIds } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import type { Ears } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../relay/app/relay.ts";
+import { namespaceOf } from "../../relay/web/secrets.ts";
+import type { Dial } from "../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "../support/clock.ts";
 import { countingIds } from "../support/ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
@@ -104,7 +104,14 @@ export function relayWorld(clock = new SwiftClock()) {
     });
   }, dials);
   return {
-    ...{ clock, logged, relay, sessions, lines, dials, fetch, dial },
+    clock,
+    logged,
+    relay,
+    sessions,
+    lines,
+    dials,
+    fetch,
+    dial,
     /** A daemon that has dialled, and was greeted. */
     async daemon(number = 1, options: Started = {}): Promise<World> {
       const w = startDaemon({ clock, dial }, number, options);

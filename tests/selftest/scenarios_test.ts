@@ -1,7 +1,7 @@
 /** The scenarios of selftest with a twin of an agent: a sound one passes, each vice is found. */
 
 import assert from "node:assert/strict";
-import { tryOut } from "../../cli/selftest/play.ts";
+import { tryOut } from "../../cli/selftest/run.ts";
 import { SCENARIOS } from "../../cli/selftest/scenarios.ts";
 import { Twin, type Vice } from "./twin.ts";
 

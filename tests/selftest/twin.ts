@@ -1,8 +1,8 @@
 /** A scripted twin of an agent and its terminal, on a daemon in memory: it may misbehave. */
 
-import type { Adapter, Parcel } from "../../daemon/agents/contract.ts";
-import { claudeCodeHooks } from "../../daemon/agents/claude_code/hooks.ts";
-import { Failed } from "../../cli/command.ts";
+import type { Adapter, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../daemon/features/agents/claude_code/hooks.ts";
+import { Failed } from "../../cli/commands/command.ts";
 import type { Subject } from "../../cli/selftest/agents.ts";
 import { type Stage, Trial } from "../../cli/selftest/trial.ts";
 import { countOf } from "../../cli/selftest/model/scripted.ts";

@@ -2,16 +2,21 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Result } from "../../cli/selftest/play.ts";
+import type { Result } from "../../cli/selftest/verdicts.ts";
 import { keepVerdict, learned, verdictOf } from "../../cli/selftest/verdicts.ts";
-import { VERDICTS_FILE, verdictsIn } from "../../daemon/agents/selftest/contract.ts";
+import { VERDICTS_FILE, verdictsIn } from "../../daemon/features/agents/selftest/contract.ts";
 
 const AT = Date.parse("2026-11-21T12:00:00Z");
 
 function result(more: Partial<Result>): Result {
   return {
-    ...{ agent: "claude-code", version: "2.1.329", scenario: "idle", rung: "native" },
-    ...{ result: "passed", ms: 100, detail: null },
+    agent: "claude-code",
+    version: "2.1.329",
+    scenario: "idle",
+    rung: "native",
+    result: "passed",
+    ms: 100,
+    detail: null,
     ...more,
   };
 }

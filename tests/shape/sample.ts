@@ -3,7 +3,7 @@
  * `deno run -A tests/shape/sample.ts [seed] [count]`. The same seed draws the same ones.
  */
 
-import { PROBLEMS } from "kit/problem.ts";
+import { PROBLEMS } from "kit/core/problem.ts";
 import { Chance } from "../storm/chance.ts";
 import { sources } from "../tidy/sources.ts";
 

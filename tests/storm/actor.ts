@@ -1,7 +1,7 @@
 /** One who takes part in a storm: it connects, reads what comes, and remembers each delivery. */
 
 import assert from "node:assert/strict";
-import type { Outbound } from "../../daemon/delivery/ws/frames.ts";
+import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
 import type { FakeSocket, World } from "../world.ts";
 import type { Chance } from "./chance.ts";
 

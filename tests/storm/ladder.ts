@@ -9,7 +9,7 @@ import type {
   Receipt,
   Resume,
   Rung,
-} from "../../daemon/agents/contract.ts";
+} from "../../daemon/features/agents/adapter.ts";
 import type { Chance } from "./chance.ts";
 
 /** What the rungs of all lives have done. */

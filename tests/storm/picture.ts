@@ -1,7 +1,7 @@
 /** A picture of all rows, as the invariants compare it with the one before. */
 
 import * as z from "zod";
-import type { Daemon } from "../../daemon/app.ts";
+import type { Daemon } from "../../daemon/app/daemon.ts";
 
 const maybe = z.string().nullable();
 const Message = z.object({

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { DeliveryStep } from "kit/events.ts";
-import type { Addressee } from "../../daemon/agents/contract.ts";
+import type { DeliveryStep } from "kit/data/events.ts";
+import type { Addressee } from "../../daemon/features/agents/adapter.ts";
 import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../world.ts";
 import { Actor, type Heard } from "./actor.ts";

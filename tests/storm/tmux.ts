@@ -1,8 +1,8 @@
 /** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
 
-import type { Launch, Opened, Terminals } from "../../daemon/panes.ts";
-import type { PaneFacts, PaneSights } from "../../daemon/pane_sights.ts";
-import type { Pane } from "../../daemon/tmux_pane.ts";
+import type { Launch, Opened, Terminals } from "../../daemon/host/tmux/terminals.ts";
+import type { PaneFacts, PaneSights } from "../../daemon/host/tmux/observations.ts";
+import type { Pane } from "../../daemon/host/tmux/pane.ts";
 import { aPane } from "../daemon/fake_panes.ts";
 import type { FakeProcesses } from "../world.ts";
 import type { Chance } from "./chance.ts";

@@ -1,6 +1,6 @@
 /** The clock of tests: its time stands still until a test advances it. */
 
-import { type Clock, sleepBy } from "kit/clock.ts";
+import { type Clock, sleepBy } from "kit/core/clock.ts";
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {

@@ -1,8 +1,8 @@
 /** The help of every command as one text, for the golden file. */
 
 import { ABOUT, COMMANDS } from "../../cli.ts";
-import { parserOf } from "../../cli/command.ts";
-import type { Terminal } from "../../cli/print.ts";
+import { parserOf } from "../../cli/commands/command.ts";
+import type { Terminal } from "../../cli/output/print.ts";
 
 export function renderHelp(): string {
   let text = "";

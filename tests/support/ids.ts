@@ -1,7 +1,7 @@
 /** Ids that tests can write down: they count up instead of being random. */
 
-import type { Ids } from "kit/clock.ts";
-import type { Numbers } from "../../daemon/numbers.ts";
+import type { Ids } from "kit/core/clock.ts";
+import type { Numbers } from "../../daemon/features/messages/id_codec.ts";
 
 /** Ids that count up: `ask-000000000001`, `notif-000000000002`, …, each number once. */
 export function countingIds(): Ids {

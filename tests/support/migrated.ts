@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { FakeClock } from "./clock.ts";
-import { jsonLog } from "kit/log.ts";
-import { Database } from "kit/sqlite.ts";
-import { migrations } from "../../daemon/migrations.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
 
 /** Files that lie here are in memory. Where there is none, each test migrates for itself. */
 const MEMORY = "/dev/shm";

@@ -1,13 +1,13 @@
 /** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
 
-import { client } from "kit/client.ts";
-import type { Clock } from "kit/clock.ts";
-import { Secret } from "kit/settings.ts";
-import { Unreachable } from "../../cli/daemon_client.ts";
-import { BotApi } from "../../cli/telegram/bot_api.ts";
-import type { Ears } from "../../cli/telegram/line.ts";
-import { TelegramSurface } from "../../cli/telegram/surface.ts";
-import { replyByRef, replyInboxItem } from "../../daemon/inbox/contract.ts";
+import { client } from "kit/http/client.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { Secret } from "kit/core/settings.ts";
+import { Unreachable } from "../../cli/client/daemon_client.ts";
+import { BotApi } from "../../cli/surfaces/telegram/bot_api.ts";
+import type { Ears } from "../../cli/surfaces/telegram/connection.ts";
+import { TelegramSurface } from "../../cli/surfaces/telegram/surface.ts";
+import { replyByRef, replyInboxItem } from "../../daemon/features/inbox/contract.ts";
 import { countingIds } from "../support/ids.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
 import { SwiftClock } from "../storm/swift_clock.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "kit/clock.ts";
-import { Secret } from "kit/settings.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { Secret } from "kit/core/settings.ts";
 import { runCli } from "../../cli.ts";
-import { BotApi, BotFault } from "../../cli/telegram/bot_api.ts";
+import { BotApi, BotFault } from "../../cli/surfaces/telegram/bot_api.ts";
 import { paper } from "../daemon/cli_paper.ts";
 import { FakeBotApi, TOKEN } from "./fake_bot_api.ts";
 

@@ -1,7 +1,7 @@
 /** A Bot API that refuses whatever the real one would, and fails when a test wants it to. */
 
 import * as z from "zod";
-import type { Clock } from "kit/clock.ts";
+import type { Clock } from "kit/core/clock.ts";
 
 export const TOKEN = "4711:AAtopsecretAAtopsecretAAtopsecret";
 export const CHAT = 815;

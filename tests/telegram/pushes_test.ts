@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { WAITING_MAX } from "../../cli/telegram/pushes.ts";
+import { WAITING_MAX } from "../../cli/surfaces/telegram/pushes.ts";
 import { rig } from "./cast.ts";
 
 const TWO_PARTS = "x".repeat(4000) + "\n" + "y".repeat(4000);

@@ -6,7 +6,7 @@ import {
   renderItem,
   ShownItem,
   split,
-} from "../../cli/telegram/rendering.ts";
+} from "../../cli/surfaces/telegram/rendering.ts";
 
 const item = (more: Record<string, unknown> = {}): ShownItem =>
   ShownItem.parse({
@@ -134,7 +134,9 @@ Deno.test("attachments are counted, with the command that shows them", () => {
   const at = "2030-01-01T00:00:00.000Z";
   const attachments = ["att-1", "att-2"].map((id) => ({
     ...file,
-    ...{ id, created_at: at, expires_at: at },
+    id,
+    created_at: at,
+    expires_at: at,
   }));
   const { texts } = renderItem(item({ attachments }));
   assert.match(texts[0] ?? "", /2 attached: mesh inbox show inb-3f9c04d1a2b7$/);

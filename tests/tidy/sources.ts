@@ -9,7 +9,7 @@ const PLACES = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
 const FOREIGN = /^(node_modules|dist|out|golden|generated|\..*)$/;
 
 export interface Source {
-  /** From the root of the repository, such as `daemon/asks/asks.ts`. */
+  /** From the root of the repository, such as `daemon/features/asks/asks.ts`. */
   readonly path: string;
   readonly text: string;
   /** The text without comments. */

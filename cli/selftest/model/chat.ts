@@ -1,7 +1,7 @@
 /** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { nextOf, stepsFor, type ToolStep } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 

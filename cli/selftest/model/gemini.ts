@@ -1,7 +1,7 @@
 /** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { nextOf, stepsFor } from "./model.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 

@@ -1,8 +1,8 @@
 /** A scripted model behind Anthropic's Messages interface: real agents take real turns on it. */
 
 import * as z from "zod";
-import { systemClock } from "kit/clock.ts";
-import type { Rule, Step } from "../../../daemon/agents/selftest/fixture.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
 
 const PIECE = /[^]{1,40}/g;

@@ -1,7 +1,7 @@
 /** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/agents/selftest/fixture.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { Model } from "./model.ts";
 import { type Held, onLoopback, type Scripted } from "./scripted.ts";
 

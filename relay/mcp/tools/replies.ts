@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { LOOKS } from "kit/mcp/listing.ts";
-import { cleanText, escapeAttribute, escapeMarkup, shownName } from "kit/text.ts";
+import { cleanText, escapeAttribute, escapeMarkup, shownName } from "kit/core/text.ts";
 import { READ } from "../contract.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 

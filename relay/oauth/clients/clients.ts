@@ -1,9 +1,9 @@
 /** The clients desk: public clients register themselves; those that nobody uses are forgotten. */
 
 import * as z from "zod";
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Database } from "kit/sqlite.ts";
-import { cleanLine, tryJson } from "kit/text.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Client, Registration } from "../contract.ts";
 import { clientMachine } from "../machine.ts";
 import { Refusal } from "../refusals.ts";

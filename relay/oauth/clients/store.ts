@@ -1,6 +1,6 @@
 /** SQL for registered clients. Each function is one statement; no decision is taken here. */
 
-import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Client } from "../contract.ts";
 
 const Row = rowOf(Client);

@@ -1,7 +1,7 @@
 /** `/oauth/connections`: which apps hold a grant of the secret that is signed in, and their end. */
 
-import type { Log } from "kit/log.ts";
-import { seeOther } from "../../page.ts";
+import type { Log } from "kit/core/log.ts";
+import { seeOther } from "../../web/page.ts";
 import { formOf, mustGet } from "../forms.ts";
 import type { Grants } from "../grants/grants.ts";
 import { Refusal, refusalOf } from "../refusals.ts";

@@ -1,9 +1,9 @@
 /** The consent desk: what an app asks for, what the person says, and what the app is told of it. */
 
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Log } from "kit/log.ts";
-import type { Address } from "../../address.ts";
-import { namespaceOf } from "../../secrets.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import type { Address } from "../../web/issuer.ts";
+import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
 import { isRegistered, redirectTo } from "../clients/redirects.ts";
 import { formOf, mustGet, type Params, paramsOf } from "../forms.ts";
@@ -138,7 +138,12 @@ export class Consent {
   #allowed(form: Form, namespace: string): Response {
     const { client_id, scope, redirect_uri, code_challenge, form_id, state } = form;
     const code = this.#needs.grants.approve({
-      ...{ client_id, namespace, scope, redirect_uri, code_challenge, form_id },
+      client_id,
+      namespace,
+      scope,
+      redirect_uri,
+      code_challenge,
+      form_id,
       form_expires_at: form.expires_at,
     });
     return this.#redirect(redirect_uri, { code, state });

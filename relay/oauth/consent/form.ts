@@ -3,9 +3,9 @@
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Address } from "../../address.ts";
-import { digestOf } from "../../secrets.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Address } from "../../web/issuer.ts";
+import { digestOf } from "../../web/secrets.ts";
 import { Scope } from "../contract.ts";
 import { cookieOf } from "../forms.ts";
 import { Refusal } from "../refusals.ts";

@@ -1,7 +1,7 @@
 /** The pages of consent and of connections, as markup. */
 
 import { WRITE } from "../../mcp/contract.ts";
-import { html, type Markup, page } from "../../page.ts";
+import { html, type Markup, page } from "../../web/page.ts";
 import type { Client, Scope } from "../contract.ts";
 import type { Connection } from "../grants/store.ts";
 import type { Refusal } from "../refusals.ts";

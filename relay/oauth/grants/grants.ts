@@ -1,16 +1,16 @@
 /** The grants desk: consent becomes a code, a code tokens, a refresh token the next ones. */
 
 import { createHash } from "node:crypto";
-import type { Clock, Ids } from "kit/clock.ts";
-import type { Database } from "kit/sqlite.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Database } from "kit/data/sqlite.ts";
 import type { Bearer } from "../../mcp/contract.ts";
-import { digestOf } from "../../secrets.ts";
+import { digestOf } from "../../web/secrets.ts";
 import type { Client, Credentials, Scope } from "../contract.ts";
 import { codeMachine, type GrantEvent, grantMachine, refreshMachine } from "../machine.ts";
 import { Refusal, type RefusalCode } from "../refusals.ts";
 import { narrowed } from "../scopes.ts";
 import * as rows from "./store.ts";
-import { sweep } from "./sweep.ts";
+import { sweep } from "./cleanup.ts";
 
 const CODE_MS = 60_000;
 const ACCESS_MS = 15 * 60_000;
@@ -66,12 +66,23 @@ export class Grants {
       sweep(db, now);
       this.#decide(form_id, consent.form_expires_at);
       rows.insertGrant(tx, {
-        ...{ grant_id, client_id, namespace, scope, asker: this.#freshAsker() },
-        ...{ state: "inactive", granted_at: now, exchanged_at: null, expires_at: now + CODE_MS },
+        grant_id,
+        client_id,
+        namespace,
+        scope,
+        asker: this.#freshAsker(),
+        state: "inactive",
+        granted_at: now,
+        exchanged_at: null,
+        expires_at: now + CODE_MS,
       });
       rows.insertCode(tx, {
-        ...{ code_hash: digestOf(code), grant_id, redirect_uri, code_challenge },
-        ...{ state: "issued", expires_at: now + CODE_MS },
+        code_hash: digestOf(code),
+        grant_id,
+        redirect_uri,
+        code_challenge,
+        state: "issued",
+        expires_at: now + CODE_MS,
       });
     });
     return code;

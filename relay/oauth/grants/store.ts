@@ -1,8 +1,8 @@
 /** SQL for grants, codes and tokens. Each function is one statement; no decision is taken here. */
 
 import * as z from "zod";
-import { Instant } from "kit/contract.ts";
-import { type Reader, rowOf, type Tx } from "kit/sqlite.ts";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Bearer } from "../../mcp/contract.ts";
 import { Scope } from "../contract.ts";
 import { codeMachine, grantMachine, refreshMachine } from "../machine.ts";

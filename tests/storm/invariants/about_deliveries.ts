@@ -1,7 +1,7 @@
 /** Invariants of deliveries: conservation, legal steps, order, and nothing sent twice. */
 
 import assert from "node:assert/strict";
-import { deliveryMachine, type DeliveryState } from "../../../daemon/delivery/machine.ts";
+import { deliveryMachine, type DeliveryState } from "../../../daemon/features/messages/machine.ts";
 import { identOf, type Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";
 import type { Invariant } from "./invariant.ts";

@@ -1,7 +1,11 @@
 /** Invariants of jobs: one state and one attempt each, legal steps, and an end that stays. */
 
 import assert from "node:assert/strict";
-import { attemptMachine, jobMachine, templateMachine } from "../../../daemon/jobs/machine.ts";
+import {
+  attemptMachine,
+  jobMachine,
+  templateMachine,
+} from "../../../daemon/features/jobs/machine.ts";
 import type { Job, Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";
 import type { Invariant } from "./invariant.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import type { EventType, MeshEvent } from "kit/events.ts";
+import type { EventType, MeshEvent } from "kit/data/events.ts";
 import { identOf, type Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";
 import { LATER } from "../words.ts";

@@ -1,7 +1,7 @@
 /** Invariants of the house: its events, its peers, and that it has nothing to complain of. */
 
 import assert from "node:assert/strict";
-import { peerMachine } from "../../../daemon/peers/machine.ts";
+import { peerMachine } from "../../../daemon/features/peers/machine.ts";
 import type { Picture } from "../picture.ts";
 import type { Storm } from "../storm.ts";
 import { WORD } from "../words.ts";

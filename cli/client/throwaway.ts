@@ -1,0 +1,38 @@
+/** What a mesh that is thrown away stands on: an environment with nothing of the user's in it. */
+
+import { join } from "node:path";
+import type { Env } from "../../daemon/host/paths.ts";
+
+/** Nothing of the user's configuration or state: only what a program needs to run at all. */
+export function envIn(dir: string, env: Env): Env {
+  const kept = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "TERM"];
+  const home = join(dir, "home");
+  return {
+    ...Object.fromEntries(kept.flatMap((name) => env[name] ? [[name, env[name]]] : [])),
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, ".config"),
+    XDG_STATE_HOME: join(home, ".local", "state"),
+    MESH_CONFIG: join(dir, "config.yaml"),
+    MESH_STATE: join(dir, "state"),
+    DENO_DIR: denoDir(env),
+  };
+}
+
+/** Where this Deno keeps its modules: without it, a new HOME would fetch them all again. */
+export function denoDir(env: Env): string {
+  const home = env["HOME"] ?? "/";
+  const caches = Deno.build.os === "darwin"
+    ? join(home, "Library", "Caches")
+    : join(home, ".cache");
+  return env["DENO_DIR"] || join(env["XDG_CACHE_HOME"] || caches, "deno");
+}
+
+export function hasTmux(env: Env): boolean {
+  try {
+    return new Deno.Command("tmux", { args: ["-V"], env: { ...env }, clearEnv: true })
+      .outputSync().success;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw fault;
+  }
+}

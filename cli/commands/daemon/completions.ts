@@ -1,0 +1,78 @@
+/** Completions for shells, made from the table of commands. */
+
+import { type Command, Misused } from "../command.ts";
+
+const SHELLS = { bash, zsh, fish } as const;
+
+/** What a shell reads once, at its start. */
+export function completionsFor(shell: string, commands: readonly Command[]): string {
+  const write = new Map<string, typeof bash>(Object.entries(SHELLS)).get(shell);
+  if (!write) {
+    throw new Misused(
+      `No completions for "${shell}"; there are: ${Object.keys(SHELLS).join(", ")}`,
+    );
+  }
+  return write(commands.filter(({ hidden }) => !hidden));
+}
+
+/** The words that may follow those before them, by those before them: `inbox` → `list show …`. */
+function followers(commands: readonly Command[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { words, flags = {} } of commands) {
+    const path = wordsOf(words);
+    path.forEach((word, at) => add(found, path.slice(0, at).join(" "), word));
+    for (const flag of Object.keys(flags)) add(found, path.join(" "), flag.split(" ")[0] ?? flag);
+  }
+  return found;
+}
+
+function bash(commands: readonly Command[]): string {
+  const cases = [...followers(commands)].map(([path, next]) =>
+    `    "${path}") COMPREPLY=($(compgen -W "${[...next].join(" ")}" -- "$word")) ;;`
+  );
+  return [
+    "# bash: source <(mesh completions bash)",
+    "_mesh() {",
+    '  local word="\${COMP_WORDS[COMP_CWORD]}" path="" one',
+    '  for one in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    '    case "$one" in -*) ;; *) path="\${path:+$path }$one" ;; esac',
+    "  done",
+    '  case "$path" in',
+    ...cases,
+    "  esac",
+    "}",
+    "complete -o default -F _mesh mesh",
+    "",
+  ].join("\n");
+}
+
+/** zsh reads bash's completions. */
+function zsh(commands: readonly Command[]): string {
+  const [, ...script] = bash(commands).split("\n");
+  const head = [
+    "# zsh: source <(mesh completions zsh)",
+    "autoload -U +X bashcompinit && bashcompinit",
+  ];
+  return [...head, ...script].join("\n");
+}
+
+function fish(commands: readonly Command[]): string {
+  const lines = commands.map(({ words, summary }) => {
+    const [first, second] = wordsOf(words);
+    const when = second ? `__fish_seen_subcommand_from ${first}` : "__fish_use_subcommand";
+    return `complete -c mesh -f -n '${when}' -a '${second ?? first}' -d ${quoted(summary)}`;
+  });
+  return ["# fish: mesh completions fish | source", ...lines, ""].join("\n");
+}
+
+function wordsOf(words: string): string[] {
+  return words.replace(/ [<[][^]*/, "").split(" ");
+}
+
+function add(to: Map<string, Set<string>>, path: string, word: string): void {
+  to.getOrInsertComputed(path, () => new Set()).add(word);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "\\'")}'`;
+}

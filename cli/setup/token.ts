@@ -1,0 +1,24 @@
+/** Gives the configuration a token where it has none: `mesh setup`'s part in contract 10. */
+
+import type { Ids } from "kit/core/clock.ts";
+import { openConfig, putInto, saveConfig } from "../../daemon/app/config_file.ts";
+import { type Env, writePrivately } from "../../daemon/host/paths.ts";
+
+const TOKEN_BYTES = 32;
+const KEY = "daemon.auth_token";
+
+/** The file that a token was, or would be, written to; undefined when there is one already. */
+export function ensureToken(
+  env: Env,
+  { ids, dry_run }: { ids: Pick<Ids, "secret">; dry_run: boolean },
+): string | undefined {
+  if (env["MESH_DAEMON__AUTH_TOKEN"]) return undefined;
+  const file = openConfig(env);
+  const { path, before, document } = file;
+  if (document.has(KEY) || document.hasIn(KEY.split("."))) return undefined;
+  if (dry_run) return path;
+  putInto(file, KEY, ids.secret(TOKEN_BYTES));
+  if (before !== undefined) writePrivately(`${path}.mesh-backup`, before);
+  saveConfig(file);
+  return path;
+}

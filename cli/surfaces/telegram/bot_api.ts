@@ -1,0 +1,264 @@
+/** The Telegram Bot API: typed calls, parsed answers, and faults that never hold the token. */
+
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import type { Secret } from "kit/core/settings.ts";
+import { tryJson } from "kit/core/text.ts";
+
+export const DEFAULT_BASE = "https://api.telegram.org";
+
+/** How long one long poll may wait at Telegram's end. */
+export const POLL_SECONDS = 50;
+const POLL_GRACE_MS = 15_000;
+const CALL_MS_MAX = 30_000;
+
+const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
+export type Chat = z.output<typeof Chat>;
+
+const anything = z.unknown().optional();
+
+const Message = z.object({
+  message_id: z.int(),
+  /** Seconds since the epoch, by Telegram's clock. */
+  date: z.int(),
+  chat: Chat,
+  text: z.string().optional(),
+  reply_to_message: z.object({
+    message_id: z.int(),
+    from: z.object({ id: z.int() }).optional(),
+  }).optional(),
+  photo: anything,
+  document: anything,
+  voice: anything,
+  audio: anything,
+  video: anything,
+  video_note: anything,
+  sticker: anything,
+  location: anything,
+});
+export type Message = z.output<typeof Message>;
+
+const Tap = z.object({
+  id: z.string(),
+  data: z.string().optional(),
+  message: z.object({ message_id: z.int(), chat: Chat }).optional(),
+});
+export type Tap = z.output<typeof Tap>;
+
+/** What we did not ask for, or cannot read, is an update all the same: it has a number. */
+const Update = z.object({
+  update_id: z.int(),
+  message: Message.optional().catch(undefined),
+  callback_query: Tap.optional().catch(undefined),
+});
+export type Update = z.output<typeof Update>;
+
+/** Rows of buttons under a message. `callback_data` has 1 to 64 bytes. */
+export type Keyboard = readonly (readonly { text: string; callback_data: string }[])[];
+
+const Answer = z.object({
+  ok: z.boolean(),
+  result: anything,
+  error_code: z.int().optional(),
+  description: z.string().default("no reason given"),
+  parameters: z.object({
+    retry_after: z.number().nonnegative().optional(),
+    migrate_to_chat_id: z.int().optional(),
+  }).default({}),
+});
+type Answer = z.output<typeof Answer>;
+
+/**
+ * Why a call failed. `network`: nothing was sent. `unclear`: it may have been done, and the answer
+ * was lost. All others: Telegram said no.
+ */
+export type ErrorClass =
+  | "unauthorized"
+  | "forbidden"
+  | "bad_request"
+  | "conflict"
+  | "rate_limited"
+  | "network"
+  | "unclear";
+
+export class BotFault extends Error {
+  override readonly name = "BotFault";
+  readonly error_class: ErrorClass;
+  /** How long Telegram wants us to wait, in milliseconds. */
+  readonly retry_after_ms: number | undefined;
+
+  constructor(error_class: ErrorClass, message: string, retry_after_ms?: number) {
+    super(message);
+    this.error_class = error_class;
+    this.retry_after_ms = retry_after_ms;
+  }
+}
+
+export interface BotOptions {
+  readonly base: string;
+  readonly token: Secret;
+  readonly chat_id: string;
+  readonly clock: Clock;
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+interface Sent {
+  readonly text: string;
+  readonly reply_to?: number | undefined;
+  readonly keyboard?: Keyboard | undefined;
+}
+
+export class BotApi {
+  readonly #options: BotOptions;
+  readonly #chat: { readonly chat_id: number | string };
+
+  constructor(options: BotOptions) {
+    this.#options = options;
+    const { chat_id } = options;
+    this.#chat = { chat_id: chat_id.startsWith("@") ? chat_id : Number(chat_id) };
+  }
+
+  /** Whether it is the bot itself, whose user id is the head of its token, or may be. */
+  isOwn(user: { id: number } | undefined): boolean {
+    const [own = ""] = this.#options.token.reveal().split(":");
+    return user === undefined || !/^\d+$/.test(own) || user.id === Number(own);
+  }
+
+  isOurs({ id, username }: Chat): boolean {
+    const { chat_id } = this.#options;
+    return String(id) === chat_id || `@${username}`.toLowerCase() === chat_id.toLowerCase();
+  }
+
+  /** Waits up to `seconds` for what people did; `offset` confirms all updates below it. */
+  getUpdates(
+    { offset, seconds }: { offset: number | undefined; seconds: number },
+    signal: AbortSignal,
+  ): Promise<Update[]> {
+    const params = {
+      ...(offset !== undefined && { offset }),
+      timeout: seconds,
+      allowed_updates: ["message", "callback_query"],
+    };
+    const ms = seconds * 1000 + POLL_GRACE_MS;
+    return this.#call("getUpdates", z.array(Update), { params, signal, ms });
+  }
+
+  /** What waits to be confirmed, at once; nothing is confirmed by looking. */
+  look(ms: number): Promise<Update[]> {
+    const { signal } = new AbortController();
+    return this.#call("getUpdates", z.array(Update), { params: { timeout: 0 }, signal, ms });
+  }
+
+  /** Says a plain text of 1 to 4096 UTF-16 units in the chat; the id of the message. */
+  async sendMessage({ text, reply_to, keyboard }: Sent, signal: AbortSignal): Promise<number> {
+    const params = {
+      ...this.#chat,
+      text,
+      // Telegram would fetch what an agent names, and show a page in its place.
+      link_preview_options: { is_disabled: true },
+      ...(reply_to !== undefined && {
+        reply_parameters: { message_id: reply_to, allow_sending_without_reply: true },
+      }),
+      ...(keyboard && { reply_markup: { inline_keyboard: keyboard } }),
+    };
+    const shape = z.object({ message_id: z.int() });
+    return (await this.#call("sendMessage", shape, { params, signal })).message_id;
+  }
+
+  /** Ends the waiting of a tapped button, with a few words; `alert` shows them until dismissed. */
+  async answerTap(
+    { id, text, alert }: { id: string; text: string; alert: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const params = { callback_query_id: id, text, show_alert: alert };
+    await this.#call("answerCallbackQuery", z.unknown(), { params, signal });
+  }
+
+  /** Replaces the buttons of a message; an empty keyboard takes them away. */
+  async setKeyboard(message_id: number, keyboard: Keyboard, signal: AbortSignal): Promise<void> {
+    const params = { ...this.#chat, message_id, reply_markup: { inline_keyboard: keyboard } };
+    await this.#call("editMessageReplyMarkup", z.unknown(), { params, signal });
+  }
+
+  async react(message_id: number, emoji: string, signal: AbortSignal): Promise<void> {
+    const params = { ...this.#chat, message_id, reaction: [{ type: "emoji", emoji }] };
+    await this.#call("setMessageReaction", z.unknown(), { params, signal });
+  }
+
+  async #call<S extends z.ZodType>(
+    method: string,
+    shape: S,
+    { params, signal, ms = CALL_MS_MAX }: { params: object; signal: AbortSignal; ms?: number },
+  ): Promise<z.output<S>> {
+    const { base, token, clock, fetch } = this.#options;
+    const url = `${base}/bot${token.reveal()}/${method}`;
+    const answered = await timeout(clock, ms, async (limit) => {
+      try {
+        const response = await fetch(
+          new Request(url, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(params),
+            redirect: "manual",
+            signal: limit,
+          }),
+        );
+        return { status: response.status, text: await response.text() };
+      } catch (fault) {
+        throw lost(fault);
+      }
+    }, signal);
+    signal.throwIfAborted();
+    if (!answered) throw lost(new Error(`No answer within ${ms / 1000} s`));
+    const { status, text } = answered;
+    const answer = Answer.safeParse(tryJson(text));
+    if (!answer.success) throw unreadable(status);
+    if (!answer.data.ok) throw this.#refused(status, answer.data);
+    const result = shape.safeParse(answer.data.result);
+    if (!result.success) throw new BotFault("unclear", `${method}: an answer of unknown form`);
+    return result.data;
+  }
+
+  #refused(status: number, { error_code, description, parameters }: Answer): BotFault {
+    // A server that knows no better may repeat the address that it was asked for.
+    const said = description.replaceAll(this.#options.token.reveal(), "[hidden]");
+    const { retry_after, migrate_to_chat_id: moved } = parameters;
+    const why = moved === undefined ? said : `${said}: the chat's new id is ${moved}`;
+    return new BotFault(
+      classOf(error_code ?? status),
+      why,
+      retry_after === undefined ? undefined : retry_after * 1000,
+    );
+  }
+}
+
+function classOf(code: number): ErrorClass {
+  if (code >= 500) return "unclear";
+  const known: Readonly<Record<number, ErrorClass>> = {
+    401: "unauthorized",
+    // What Telegram says to a token of the wrong form.
+    404: "unauthorized",
+    403: "forbidden",
+    409: "conflict",
+    429: "rate_limited",
+  };
+  return known[code] ?? "bad_request";
+}
+
+/** The runtime's own error names the address, and so the token: nothing of it is kept. */
+function lost(fault: unknown): BotFault {
+  const cause = fault instanceof Error && fault.cause instanceof Error ? fault.cause.message : "";
+  const unreached = cause.includes("client error (Connect)");
+  return unreached
+    ? new BotFault("network", "Telegram cannot be reached")
+    : new BotFault("unclear", "The answer of Telegram was lost");
+}
+
+function unreadable(status: number): BotFault {
+  const refused = status >= 400 && status < 500;
+  return new BotFault(
+    refused ? classOf(status === 404 ? 400 : status) : "unclear",
+    `Not an answer of the Bot API: HTTP ${status}; see TELEGRAM_API_BASE`,
+  );
+}

@@ -1,0 +1,111 @@
+/** Who sends a request, as far as the kernel proves it (contract 2, 6 and 10). */
+
+import type { Caller } from "kit/http/route.ts";
+import type { Connection } from "../../host/sockets/sockets.ts";
+import type { KnownAgent } from "../../host/sockets/terminal.ts";
+import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
+
+export interface CallersDeps extends CallerFacts {
+  /** Where the daemon listens; the port is undefined before it is known. */
+  readonly local: () => { readonly host: string; readonly port: number | undefined };
+  /** Live peers that have a process or a pane, and processes that were proved to be a peer's. */
+  agents(): readonly KnownAgent[];
+  parentOf(pid: number): number | undefined;
+}
+
+/** The processes that a hook names: its own, and the agent's that runs it. */
+export interface HookProcesses {
+  readonly hook_pid?: number | undefined;
+  readonly agent_pid: number | undefined;
+}
+
+/** The header in which the CLI names its process, where a terminal is its input or output. */
+const TERMINAL_HEADER = "x-mesh-terminal";
+const ROOT = 0;
+/** How far above a hook its agent is looked for. */
+const GENERATIONS_MAX = 32;
+
+export class Callers {
+  readonly #deps: CallersDeps;
+
+  constructor(deps: CallersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether callers can be told apart by their user on this platform. */
+  get provable(): boolean {
+    return this.#deps.sockets.provable;
+  }
+
+  /**
+   * Whether a socket is proved to be of the daemon's user, or of root. Where the platform does not
+   * tell, nobody is kept out for it.
+   */
+  isOwnUser(remote: Deno.NetAddr | undefined): boolean {
+    const { sockets, uid } = this.#deps;
+    if (!sockets.provable || remote === undefined) return true;
+    const end = sockets.find(this.#connectionOf(remote));
+    return end !== undefined && (end.uid === uid || end.uid === ROOT);
+  }
+
+  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
+    return pid !== undefined && this.#holds(pid, { remote });
+  }
+
+  /** `most`: how many processes below it are looked at. */
+  #holds(pid: number, { remote }: Pick<Caller, "remote">, most?: number): boolean {
+    return remote !== undefined && this.#deps.sockets.holds(pid, this.#connectionOf(remote), most);
+  }
+
+  /** Of the processes that a hook names, those that the kernel shows it to be run by. */
+  provenOf({ hook_pid, agent_pid }: HookProcesses, caller: Pick<Caller, "remote">): HookProcesses {
+    const hook = this.isProcess(hook_pid, caller) ? hook_pid : undefined;
+    const is_above = hook !== undefined && this.#isAbove(agent_pid, hook);
+    const proven = is_above || this.isProcess(agent_pid, caller);
+    return { hook_pid: hook, agent_pid: proven ? agent_pid : undefined };
+  }
+
+  #isAbove(ancestor: number | undefined, pid: number): boolean {
+    let at: number | undefined = pid;
+    for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+      if (at === ancestor) return true;
+      at = this.#deps.parentOf(at);
+    }
+    return false;
+  }
+
+  /**
+   * Whether a registered agent, or what it has started, sends the request. All of its processes are
+   * looked at: one that has many children is an agent as well.
+   */
+  isAgent(caller: Pick<Caller, "remote">): boolean {
+    return this.#deps.agents().some(({ agent_pid }) =>
+      agent_pid !== null && this.#holds(agent_pid, caller, Infinity)
+    );
+  }
+
+  /**
+   * Whether the request is the human's: it comes from a page that a person signed in to, or from
+   * the CLI at a terminal that a person opened, and in neither case from an agent's process.
+   */
+  isHuman(caller: Caller, headers: Headers): boolean {
+    if (caller.remote === undefined) return caller.human; // The relay has checked its browser.
+    if (caller.human) return !this.isAgent(caller);
+    const pid = Number(headers.get(TERMINAL_HEADER) ?? NaN);
+    if (!Number.isSafeInteger(pid) || pid <= 0 || !this.isProcess(pid, caller)) return false;
+    return this.#deps.isPersonAtTerminal(pid, this.#deps.agents());
+  }
+
+  /** Whether the caller may open a page that speaks as the human. */
+  mayOpenPage(caller: Caller, headers: Headers): boolean {
+    if (this.isHuman(caller, headers)) return true;
+    // Without a proof of terminals the token is what a person has and another user has not.
+    return !this.provable && caller.holds_token;
+  }
+
+  #connectionOf(remote: Deno.NetAddr): Connection {
+    const { host, port = 0 } = this.#deps.local();
+    return { remote, local_host: host, local_port: port };
+  }
+}

@@ -1,0 +1,108 @@
+/** What the daemon says of itself: its health, its events, its numbers, its interface. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Instant, QueryNumber } from "kit/core/schema.ts";
+
+const maybe = z.string().nullable();
+
+export const Health = z.object({
+  status: z.literal("ok"),
+  version: z.string(),
+  daemon_id: z.string(),
+  uptime_seconds: z.number(),
+  pid: z.number().int(),
+  peers: z.number().int(),
+  schema_version: z.number().int(),
+  capabilities: z.record(z.string(), z.boolean()),
+  relay: z.object({
+    status: z.enum(["connected", "connecting", "down", "disabled"]),
+    url: maybe,
+    last_connected_at: Instant.nullable(),
+    last_error: maybe,
+  }),
+});
+export type Health = z.output<typeof Health>;
+
+export const getHealth = contract({
+  id: "system.health",
+  method: "GET",
+  path: "/health",
+  summary: "Whether the daemon is up, and what it can do",
+  access: "public",
+  tunnel: "open",
+  returns: Health,
+});
+
+export const getStatus = contract({ ...getHealth, id: "system.status", path: "/status" });
+
+/** An event on the wire: its fields lie beside its id, type and time (contract 2). */
+export const WireEvent = z.looseObject({
+  id: z.number().int(),
+  type: z.string(),
+  timestamp: z.string(),
+});
+
+export const listEvents = contract({
+  id: "events.list",
+  method: "GET",
+  path: "/events",
+  summary: "The event log, oldest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    since: QueryNumber.default(0),
+    type: z.string().optional(),
+    limit: QueryNumber.pipe(z.number().min(1)).default(100)
+      .transform((limit) => Math.min(limit, 1000)),
+  }),
+  returns: z.object({ events: z.array(WireEvent), next: z.number().int().nullable() }),
+});
+
+export const streamEvents = contract({
+  id: "events.stream",
+  method: "GET",
+  path: "/events/stream",
+  summary: "The event log, live, as server-sent events (contract 3)",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    since: z.string().optional(),
+    replay: z.string().optional(),
+    surface: z.string().optional(),
+  }),
+  returns: z.string(),
+  media: "text/event-stream",
+});
+
+export const getMetrics = contract({
+  id: "system.metrics",
+  method: "GET",
+  path: "/metrics",
+  summary: "Numbers for Prometheus",
+  access: "token",
+  tunnel: "never",
+  returns: z.string(),
+  media: "text/plain",
+});
+
+export const getOpenapi = contract({
+  id: "system.openapi",
+  method: "GET",
+  path: "/openapi.json",
+  summary: "This interface, as OpenAPI 3.1",
+  access: "caller",
+  tunnel: "never",
+  returns: z.looseObject({ openapi: z.string() }),
+});
+
+export const getDocs = contract({
+  id: "system.docs",
+  method: "GET",
+  path: "/docs",
+  summary: "This interface, to read",
+  access: "user",
+  tunnel: "never",
+  returns: z.string(),
+  media: "text/html",
+});

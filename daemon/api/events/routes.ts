@@ -1,0 +1,82 @@
+/** What the daemon says of itself, each contract met by its verb. */
+
+import { openapi } from "kit/http/openapi.ts";
+import type { EventLog, MeshEvent } from "kit/data/events.ts";
+import type { Clock } from "kit/core/clock.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { METRICS_TYPE } from "kit/http/metrics.ts";
+import { rawRoute, type Route, route } from "kit/http/route.ts";
+import * as contracts from "./contract.ts";
+import { docsPage } from "./docs.ts";
+import type { Meters } from "./metrics.ts";
+import { eventFrames, type StreamOptions, toWire } from "./stream.ts";
+
+export interface SystemNeeds {
+  readonly clock: Clock;
+  readonly events: EventLog;
+  readonly meters: Meters;
+  readonly version: string;
+  health(): contracts.Health;
+  /** Every contract of the daemon, for the OpenAPI document. */
+  contracts(): readonly Contract[];
+  /** Ends every stream. */
+  readonly signal: AbortSignal;
+  /** A dashboard's stream is open until disposed. */
+  dashboard(): Disposable & { taken(event: MeshEvent): void };
+}
+
+export function systemRoutes(needs: SystemNeeds): Route[] {
+  const { events, meters } = needs;
+  const document = () => openapi("Agent Mesh daemon", needs.version, needs.contracts());
+  return [
+    route(contracts.getHealth, () => needs.health()),
+    route(contracts.getStatus, () => needs.health()),
+    route(contracts.listEvents, ({ query }) => {
+      const found = events.read(query);
+      const next = found.length === query.limit ? found.at(-1)?.id ?? null : null;
+      return { events: found.map(toWire), next };
+    }),
+    rawRoute(contracts.streamEvents, (request) => stream(needs, request)),
+    rawRoute(
+      contracts.getMetrics,
+      () => new Response(meters.render(), { headers: { "content-type": METRICS_TYPE } }),
+    ),
+    route(contracts.getOpenapi, document),
+    rawRoute(contracts.getDocs, () => docsPage(needs.contracts())),
+  ];
+}
+
+/** One reader's stream; an id that is no number is ignored (contract 3). */
+function stream(needs: SystemNeeds, request: Request): Response {
+  const query = new URL(request.url).searchParams;
+  const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));
+  const signal = AbortSignal.any([needs.signal, request.signal]);
+  const options = { since, replay: toId(query.get("replay")), signal };
+  const body = ReadableStream.from(encode(needs, options, query.get("surface")));
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** The dashboard is a live surface from the first read of its stream until that ends. */
+async function* encode(
+  { events, clock, dashboard }: SystemNeeds,
+  options: StreamOptions,
+  name: string | null,
+) {
+  using surface = name === "dashboard" ? dashboard() : undefined;
+  const frames = eventFrames(events, clock, {
+    ...options,
+    ...(surface && { taken: (event: MeshEvent) => surface.taken(event) }),
+  });
+  const encoder = new TextEncoder();
+  for await (const frame of frames) yield encoder.encode(frame);
+}
+
+function toId(text: string | null): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}

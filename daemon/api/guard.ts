@@ -1,0 +1,127 @@
+/** Who may call the daemon (contract 10): Host, Origin, the owner of the socket, then the token. */
+
+import type { Contract } from "kit/http/contract.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Caller } from "kit/http/route.ts";
+import { isLoopback } from "../host/paths.ts";
+
+/** A page of ours, as its cookie proves it. */
+export interface Page {
+  /** Its cookie came by a ticket: a person opened it. */
+  readonly human: boolean;
+}
+
+export interface DoorOptions {
+  readonly host: string;
+  readonly allowed_hosts: readonly string[];
+  readonly auth_token: string | undefined;
+  /** The port that is listened on; undefined before it is known, and in tests. */
+  readonly port: () => number | undefined;
+  /** Whether the other end of a socket is proved to be of the daemon's user, or of root. */
+  isOwnUser(remote: Deno.NetAddr): boolean;
+  /** The page whose cookie a request bears; undefined for none, or one that is over. */
+  pageOf(request: Request): Page | undefined;
+}
+
+/** Pages that a link elsewhere may lead to. */
+const PAGES = /^\/(dashboard|docs)$/;
+
+export class Gate {
+  readonly #options: DoorOptions;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+  }
+
+  /** Refuses what comes from another page, or by another name than ours (DNS rebinding, CSRF). */
+  admit(request: Request): void {
+    const host = hostOf(request);
+    if (!this.#isOurs(host)) throw new Problem("forbidden_host", { host });
+    const origin = request.headers.get("origin");
+    if (origin !== null && !this.#isOurOrigin(origin, host)) {
+      throw new Problem("forbidden_origin", { origin });
+    }
+    const site = request.headers.get("sec-fetch-site");
+    if (site === null || site === "same-origin" || site === "none") return;
+    if (isNavigation(request) && PAGES.test(new URL(request.url).pathname)) return;
+    throw new Problem("forbidden_origin", { origin: origin ?? site });
+  }
+
+  /**
+   * Who calls. The token opens all. Without it the caller must be a program of the daemon's user,
+   * and where a token is configured a page of ours besides.
+   */
+  authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller {
+    const { auth_token, isOwnUser } = this.#options;
+    const bearer = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+    const holds_token = this.isToken(bearer);
+    const page = this.#pageOf(request, remote);
+    const human = page?.human === true;
+    if (holds_token) return { remote, human, authorized: true, holds_token };
+    const { access } = contract;
+    const own = remote === undefined || access === "public" || isOwnUser(remote);
+    const by_page = page !== undefined && access !== "token";
+    const authorized = own && (auth_token === undefined || by_page);
+    const admitted = authorized || access === "public" || access === "checked" ||
+      (access === "user" && own);
+    if (!admitted) throw new Problem("unauthorized", {});
+    return { remote, human: human && own, authorized, holds_token };
+  }
+
+  /** Whether a token is configured: without one nothing but the caller's user is asked for. */
+  get has_token(): boolean {
+    return this.#options.auth_token !== undefined;
+  }
+
+  /** Whether this is the configured token. Takes the same time either way. */
+  isToken(token: string | undefined): boolean {
+    const { auth_token } = this.#options;
+    if (auth_token === undefined || token === undefined) return false;
+    return equalSecrets(token, auth_token);
+  }
+
+  /** The page of ours that a browser of this machine asks from. */
+  #pageOf(request: Request, remote: Deno.NetAddr | undefined): Page | undefined {
+    if (!request.headers.has("cookie") || !remote || !isLoopback(remote.hostname)) return undefined;
+    const host = hostOf(request);
+    if (!isLoopback(nameOf(host))) return undefined;
+    const same = request.headers.get("sec-fetch-site") === "same-origin" ||
+      request.headers.get("origin") === `http://${host}`;
+    return same ? this.#options.pageOf(request) : undefined;
+  }
+
+  #isOurs(host: string): boolean {
+    const { allowed_hosts, port, host: own_host } = this.#options;
+    const name = nameOf(host);
+    if (allowed_hosts.some((allowed) => allowed === host || allowed === name)) return true;
+    // In a URL the brackets of an IPv6 address belong to the name; in the settings they do not.
+    const own = [own_host, `[${own_host}]`].includes(name) || isLoopback(name);
+    const expected = port();
+    return own && (expected === undefined || portOf(host) === expected);
+  }
+
+  #isOurOrigin(origin: string, host: string): boolean {
+    const allowed = this.#options.allowed_hosts.includes(nameOf(host));
+    return origin === `http://${host}` || (allowed && origin === `https://${host}`);
+  }
+}
+
+function hostOf(request: Request): string {
+  return request.headers.get("host") ?? new URL(request.url).host;
+}
+
+function nameOf(host: string): string {
+  return host.replace(/:\d+$/, "");
+}
+
+function portOf(host: string): number {
+  return Number(/:(\d+)$/.exec(host)?.[1] ?? 80);
+}
+
+/** A person followed a link: a top-level navigation, not a request of a page. */
+function isNavigation(request: Request): boolean {
+  const { headers, method } = request;
+  return method === "GET" && headers.get("sec-fetch-mode") === "navigate" &&
+    headers.get("sec-fetch-dest") === "document" && headers.get("origin") === null;
+}

@@ -1,0 +1,54 @@
+/** `/mcp`: three contracts, each met by its answer; only for programs of this machine. */
+
+import type { Contract } from "kit/http/contract.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
+import { isLoopback } from "../../host/paths.ts";
+import { deleteMcp, getMcp, postMcp } from "./contract.ts";
+import type { Mcp } from "./mcp.ts";
+
+/** The process that a caller says it is. */
+const PID_HEADER = "x-mesh-pid";
+
+export interface McpRoutesDeps {
+  mcp(): Promise<Mcp>;
+  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  isProcess(pid: number | undefined, caller: Caller): boolean;
+}
+
+export function mcpRoutes(deps: McpRoutesDeps): Route[] {
+  return [
+    onLoopback(postMcp, async (request, caller) => {
+      return await (await deps.mcp()).answer(withProvenPid(request, caller, deps));
+    }),
+    onLoopback(getMcp, refuseMethod),
+    onLoopback(deleteMcp, refuseMethod),
+  ];
+}
+
+function onLoopback(
+  contract: Contract,
+  answer: (request: Request, caller: Caller) => Response | Promise<Response>,
+): Route {
+  return rawRoute(contract, (request, caller) => {
+    const { remote } = caller;
+    if (remote && !isLoopback(remote.hostname)) throw new Problem("loopback_only", {});
+    return answer(request, caller);
+  });
+}
+
+/** A pid proves nothing by itself (contract 6): one that is not the caller's is dropped. */
+function withProvenPid(request: Request, caller: Caller, { isProcess }: McpRoutesDeps): Request {
+  const named = request.headers.get(PID_HEADER);
+  if (named === null || (/^[1-9]\d{0,9}$/.test(named) && isProcess(Number(named), caller))) {
+    return request;
+  }
+  const headers = new Headers(request.headers);
+  headers.delete(PID_HEADER);
+  return new Request(request, { headers });
+}
+
+function refuseMethod({ method }: Request): never {
+  const { path, method: allow } = postMcp;
+  throw new Problem("method_not_allowed", { method, path, allow });
+}

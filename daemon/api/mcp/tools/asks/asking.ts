@@ -1,0 +1,121 @@
+/** Tools that ask one peer, and wait for its reply. */
+
+import * as z from "zod";
+import { Text } from "kit/core/schema.ts";
+import { quotedName } from "../../../../features/messages/frame_markers.ts";
+import {
+  openAsk,
+  WAIT_SECONDS,
+  WAIT_SECONDS_MAX,
+  waitAsk,
+} from "../../../../features/asks/contract.ts";
+import { SAYS, SETTLES, type Tool, tool, type Visit } from "../../tool.ts";
+import {
+  attachments,
+  circle,
+  correlation_id,
+  idempotency_key,
+  maybe,
+  onceBy,
+  peer,
+  seconds,
+  speakerOf,
+} from "../fields.ts";
+import { Ending, PENDING, tellEnding, toEnding } from "./replies.ts";
+
+const ask = tool({
+  name: "ask",
+  title: "Ask a peer",
+  description:
+    "Ask another agent, or the human, something that needs a reply. Use it when you need an " +
+    "answer, a decision or work from exactly one peer. Give all the context in the message: the " +
+    "peer does not see your conversation. Do not use it for what needs no reply (notify_peer), " +
+    "to put the same to several peers (ask_many), to answer an ask you were sent (ack), to find " +
+    "out who is there (list_peers), or to repeat an ask that is still open. Without wait_seconds " +
+    "it returns at once.",
+  hints: SAYS,
+  input: z.object({
+    peer,
+    message: Text,
+    circle,
+    attachments,
+    reply_to: z.string().optional().describe("An ask that this one follows up on"),
+    idempotency_key,
+    wait_seconds: seconds.describe(
+      `Wait this long for the reply, at most ${WAIT_SECONDS_MAX}; only for quick questions`,
+    ),
+  }),
+  output: z.object({
+    correlation_id: z.string(),
+    to_peer_id: z.string(),
+    to_peer_name: z.string(),
+    delivery_state: maybe,
+    reply_delivery: z.enum(["push", "pull"]),
+    ...Ending,
+  }),
+  async run({ peer, message, idempotency_key, wait_seconds = 0, ...more }, visit) {
+    const { caller, call, signal } = visit;
+    const headers = onceBy(idempotency_key);
+    const pull = wait_seconds > 0 || caller.peer_id === null;
+    const reply_delivery = pull ? "pull" as const : "push" as const;
+    const from_peer = speakerOf(caller);
+    const asking = { from_peer, to_peer: peer, text: message, reply_delivery, ...more };
+    const opened = await call(openAsk, { body: asking, headers, signal });
+    const { to_peer_id, to_peer_name, delivery_state } = opened;
+    const id = opened.correlation_id ?? "";
+    const asked = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
+    const head = `Asked @${quotedName(to_peer_name)} (${id}); delivery: ${delivery_state}.`;
+    if (wait_seconds > 0) {
+      const { text, data } = await waitFor(id, wait_seconds, visit);
+      return { text: `${head} ${text}`, data: { ...asked, reply_delivery, ...data } };
+    }
+    const later = reply_delivery === "push"
+      ? "No reply yet: it comes to you as a message of its own. Go on, or end your turn."
+      : "No reply yet, and none can be pushed to you, as you are not a registered peer: " +
+        comeBack(id);
+    return { text: `${head} ${later}`, data: { ...asked, reply_delivery, ...PENDING } };
+  },
+});
+
+const waitOnAck = tool({
+  name: "wait_on_ack",
+  title: "Wait for a reply",
+  description:
+    "Wait for the reply to an ask of yours, and get it whole. Use it when you cannot go on " +
+    "without the reply, or when ask said to come back. Do not use it in a loop while other work " +
+    "is left: unless you waited, replies come to you by themselves. From the first wait on, the " +
+    "reply to this ask is only told here. A wait that times out changes nothing else.",
+  hints: SETTLES,
+  input: z.object({
+    correlation_id,
+    timeout_seconds: seconds.describe(
+      `How long to wait: ${WAIT_SECONDS} by default, at most ${WAIT_SECONDS_MAX}`,
+    ),
+  }),
+  output: z.object({ correlation_id: z.string(), ...Ending }),
+  async run({ correlation_id, timeout_seconds = WAIT_SECONDS }, visit) {
+    const { text, data } = await waitFor(correlation_id, timeout_seconds, visit);
+    return { text, data: { correlation_id, ...data } };
+  },
+});
+
+export const ASKING_TOOLS: readonly Tool[] = [ask, waitOnAck];
+
+/** Waits for the end of an ask, as long as it may. */
+async function waitFor(id: string, seconds: number, visit: Visit) {
+  const timeout_seconds = Math.min(seconds, WAIT_SECONDS_MAX);
+  const found = await visit.call(waitAsk, {
+    params: { id },
+    body: { peer_id: speakerOf(visit.caller), timeout_seconds },
+    signal: visit.signal,
+  });
+  if (found.status === "resolved") {
+    return { text: await tellEnding(found, visit), data: toEnding(found) };
+  }
+  const text = `No reply to ${id} in ${timeout_seconds} s. The ask stays open: ${comeBack(id)}`;
+  return { text, data: PENDING };
+}
+
+function comeBack(id: string): string {
+  return `get the reply later with wait_on_ack(correlation_id="${id}").`;
+}

@@ -1,0 +1,70 @@
+/** How the end of an ask is told to the one who asked: in words for a model, and as data. */
+
+import * as z from "zod";
+import { type Call, type Wire } from "kit/http/client.ts";
+import { getAsk, waitAsk } from "../../../../features/asks/contract.ts";
+import { toTag } from "../../../../features/messages/attachments/contract.ts";
+import { quotedName } from "../../../../features/messages/frame_markers.ts";
+import type { McpCaller } from "../../identify.ts";
+import { Attached, maybe } from "../fields.ts";
+import { nameTag, printable, quote } from "../quoting.ts";
+
+/** What an ask has come to. While it is `pending`, all the rest is null. */
+export const Ending = {
+  status: z.enum(["pending", "resolved"]),
+  outcome: maybe.describe("acknowledged, answered, declined, cancelled, failed, …"),
+  reply: maybe.describe("The reply's whole text, or the reason given"),
+  responder: maybe,
+  close_reason: maybe,
+  option_id: maybe,
+  closed_at: maybe,
+  reply_attachments: z.array(Attached).describe("Files of the reply; read each at its path"),
+};
+export type Ending = z.output<z.ZodObject<typeof Ending>>;
+
+export const PENDING: Ending = {
+  status: "pending",
+  outcome: null,
+  reply: null,
+  responder: null,
+  close_reason: null,
+  option_id: null,
+  closed_at: null,
+  reply_attachments: [],
+};
+
+type Resolution = Extract<Wire<typeof waitAsk>, { status: "resolved" }>;
+
+export function toEnding(resolution: Resolution): Ending {
+  const { status, outcome, reply, responder, close_reason, option_id, closed_at } = resolution;
+  const { reply_attachments } = resolution;
+  const ending = { status, outcome, reply, responder, close_reason, option_id, closed_at };
+  return { ...ending, reply_attachments };
+}
+
+/** What is told of an end, wherever it was read. */
+type Told = Pick<
+  Resolution,
+  "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
+>;
+
+/** The human's word is an instruction; a peer's is data between tags that hold (contract 5). */
+export async function tellEnding(
+  end: Told,
+  { caller, call }: { caller: McpCaller; call: Call },
+): Promise<string> {
+  const { correlation_id, outcome, responder, reply_attachments } = end;
+  const files = reply_attachments.map(toTag);
+  const reply = end.reply ?? "";
+  const who = quotedName(responder ?? "nobody");
+  const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
+  if (!reply && files.length === 0) return `${head} It holds no text.`;
+  const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
+  if (reply_voice === "human") {
+    const said = `[mesh] @${who} → @${quotedName(caller.name)}: ${printable(reply)}`;
+    return [head, said, ...files].join("\n");
+  }
+  const unverified = reply_voice === "unverified" && { unverified: "true" };
+  const of = { type: "ack", re: correlation_id, from: nameTag(responder), outcome, ...unverified };
+  return `${head}\n${quote(of, reply, files)}`;
+}

@@ -1,0 +1,158 @@
+/** Tools that say something later: once, or again and again. */
+
+import * as z from "zod";
+import type { Wire } from "kit/http/client.ts";
+import { Text } from "kit/core/schema.ts";
+import { shownName } from "kit/core/text.ts";
+import { quotedLine } from "../../../features/messages/frame_markers.ts";
+import {
+  cancelSchedule,
+  createSchedule,
+  type getSchedule,
+  listSchedules,
+  ScheduleKind,
+  ScheduleState,
+} from "../../../features/schedules/contract.ts";
+import { LOOKS, SAYS, SETTLES, type Tool, tool } from "../tool.ts";
+import {
+  circle,
+  idempotency_key,
+  maybe,
+  mustBeTrusted,
+  onceBy,
+  peer,
+  speakerOf,
+} from "./fields.ts";
+import { cut, quote, shareOf } from "./quoting.ts";
+
+/** Schedules that one answer shows. */
+const SHOWN_MAX = 50;
+
+const Card = z.object({
+  schedule_id: z.string(),
+  from_peer_name: z.string(),
+  to_peer: z.string(),
+  kind: ScheduleKind,
+  state: ScheduleState,
+  fire_at: maybe,
+  cron: maybe,
+  timezone: maybe,
+  next_fire_at: maybe,
+  last_fired_at: maybe,
+  last_outcome: maybe,
+  last_error: maybe,
+  text: z.string(),
+  truncated: z.boolean().describe("Whether the text is longer than what is shown here"),
+});
+
+const create = tool({
+  name: "schedule_create",
+  title: "Schedule a message",
+  description:
+    "Have a message sent to a peer later: once (fire_at), or again and again (cron). Use it when " +
+    "the user asked for a reminder, a recurring report or the like. Do not use it for what can " +
+    "be said now (notify_peer, ask), or to wait for a reply (wait_on_ack). It is sent in your " +
+    "name, also when you are not here any more; an ask's reply is pushed to you.",
+  hints: SAYS,
+  input: z.object({
+    peer: peer.describe("A name or a peer_id; a name is looked up when the message is due"),
+    message: Text,
+    kind: ScheduleKind.default("notify").describe("ask: it wants a reply"),
+    fire_at: z.string().optional()
+      .describe("2026-11-21T09:00:00+01:00, or so long from now: 10m, in 2h, 1h30m, 2d"),
+    cron: z.string().optional()
+      .describe("Five fields: minute hour day month weekday; or @hourly, @daily, @weekly"),
+    timezone: z.string().optional()
+      .describe("The user's IANA time zone, by which cron goes; UTC by default"),
+    circle,
+    idempotency_key,
+  }),
+  output: Card,
+  async run({ peer, message, idempotency_key, ...more }, visit) {
+    mustBeTrusted(visit);
+    const { caller, call, signal } = visit;
+    const body = { from_peer: speakerOf(caller), to_peer: peer, text: message, ...more };
+    const headers = onceBy(idempotency_key);
+    const made = await call(createSchedule, { body, headers, signal });
+    return {
+      text: `Scheduled ${made.schedule_id} to ${made.to_peer}: ${timeOf(made)}.`,
+      data: toCard(made, shareOf(1)),
+    };
+  },
+});
+
+const list = tool({
+  name: "schedule_list",
+  title: "List scheduled messages",
+  description:
+    "List scheduled messages: active ones by their next fire, or those that fired, failed or were " +
+    "cancelled. Do not use it for messages that were sent (search_messages), or for asks that " +
+    "are open (list_asks).",
+  hints: LOOKS,
+  input: z.object({
+    state: ScheduleState.default("active"),
+    peer: peer.optional().describe("Only those to this peer"),
+    mine: z.boolean().default(false).describe("Only those that you scheduled"),
+  }),
+  output: z.object({
+    schedules: z.array(Card),
+    left_off: z.number().describe("How many more were found, and are not shown"),
+  }),
+  async run({ state, peer, mine }, { caller, call, signal }) {
+    const query = {
+      state,
+      ...(peer !== undefined && { to_peer: peer }),
+      ...(mine && { from_peer: speakerOf(caller) }),
+    };
+    const found = (await call(listSchedules, { query, signal })).schedules;
+    const chars = shareOf(Math.min(found.length, SHOWN_MAX));
+    const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
+    const left_off = found.length - schedules.length;
+    const lines = schedules.map((card) => {
+      const error = card.last_error ? ` Last: ${quotedLine(card.last_error)}.` : "";
+      const of = {
+        schedule: card.schedule_id,
+        from: shownName(card.from_peer_name),
+        to: shownName(card.to_peer),
+      };
+      return `${timeOf(card)}, ${card.kind}, ${card.state}.${error}\n${quote(of, card.text)}`;
+    });
+    if (left_off > 0) lines.push(`${left_off} more are not shown.`);
+    return { text: lines.join("\n") || `No ${state} schedules.`, data: { schedules, left_off } };
+  },
+});
+
+const cancel = tool({
+  name: "schedule_delete",
+  title: "Cancel a scheduled message",
+  description:
+    "Cancel a scheduled message, so that it does not fire again. Use it for your own, or when the " +
+    "user asked for it. Do not use it for an ask that was sent.",
+  hints: { ...SETTLES, destructiveHint: true },
+  input: z.object({ schedule_id: z.string().min(1).describe("Such as sched-3f9c04d1a2b7") }),
+  output: Card,
+  async run({ schedule_id }, visit) {
+    mustBeTrusted(visit);
+    const { call, signal } = visit;
+    const gone = await call(cancelSchedule, { params: { id: schedule_id }, signal });
+    return { text: `Cancelled ${schedule_id}.`, data: toCard(gone, shareOf(1)) };
+  },
+});
+
+export const SCHEDULE_TOOLS: readonly Tool[] = [create, list, cancel];
+
+type Shown = Wire<typeof getSchedule>;
+
+function timeOf(
+  { fire_at, cron, timezone, next_fire_at }: Pick<
+    Shown,
+    "fire_at" | "cron" | "timezone" | "next_fire_at"
+  >,
+): string {
+  if (cron === null) return `at ${fire_at}`;
+  return `"${cron}" in ${timezone}${next_fire_at ? `, next at ${next_fire_at}` : ""}`;
+}
+
+function toCard(schedule: Shown, chars: number): z.input<typeof Card> {
+  return { ...schedule, ...cut(schedule.text, chars) };
+}

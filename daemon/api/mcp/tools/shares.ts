@@ -1,0 +1,75 @@
+/** Tools that give a guest a link to one peer, and take it back. */
+
+import * as z from "zod";
+import { Problem } from "kit/core/problem.ts";
+import {
+  createShare,
+  Permissions,
+  revokeShare,
+  SHARE_SECONDS_MAX,
+  SHARE_SECONDS_MIN,
+} from "../../relay/shares/contract.ts";
+import { SAYS, SETTLES, type Tool, tool, type Visit } from "../tool.ts";
+import { speakerOf } from "./fields.ts";
+
+const share = tool({
+  name: "share_session",
+  title: "Share a peer with a guest",
+  description:
+    "Make a link by which somebody elsewhere watches one peer through the relay, and may ask it " +
+    "something where permissions is rw. Whoever has the link is the guest, so use it only when " +
+    "the user wants someone to have one. Do not use it to reach another agent (ask), and do not " +
+    "post the link where others read it. It ends by itself, by revoke_share, or when the relay " +
+    "is started again.",
+  hints: { ...SAYS, openWorldHint: true },
+  input: z.object({
+    peer: z.string().optional().describe("A name or a peer_id; you yourself by default"),
+    permissions: Permissions.optional().describe("ro watches, by default; rw may ask as well"),
+    ttl_seconds: z.number().int().min(SHARE_SECONDS_MIN).max(SHARE_SECONDS_MAX).optional()
+      .describe("How long it lasts; a day by default"),
+  }),
+  output: z.object({
+    share_id: z.string(),
+    url: z.string(),
+    peer_id: z.string(),
+    permissions: Permissions,
+    expires_at: z.string(),
+  }),
+  async run({ peer, ...more }, visit) {
+    mustBeTrusted(visit);
+    const { caller, call, signal } = visit;
+    const made = await call(createShare, {
+      body: { peer: peer ?? speakerOf(caller), ...more },
+      signal,
+    });
+    const { share_id, url, display_name, permissions, expires_at } = made;
+    return {
+      text: `@${display_name} is shared (${permissions}) until ${expires_at}: ${url}\n` +
+        `revoke_share with ${share_id} ends it.`,
+      data: made,
+    };
+  },
+});
+
+const revoke = tool({
+  name: "revoke_share",
+  title: "End a share",
+  description:
+    "End a link that share_session made; whoever watches by it is cut off at once. Use it when " +
+    "the user no longer wants the guest. Do not use it to end a peer or an ask.",
+  hints: { ...SETTLES, openWorldHint: true },
+  input: z.object({ share_id: z.string().min(1).describe("As share_session returned it") }),
+  output: z.object({ share_id: z.string(), ok: z.literal(true) }),
+  async run({ share_id }, visit) {
+    mustBeTrusted(visit);
+    await visit.call(revokeShare, { params: { id: share_id }, signal: visit.signal });
+    return { text: `${share_id} is over.`, data: { share_id, ok: true as const } };
+  },
+});
+
+export const SHARE_TOOLS: readonly Tool[] = [share, revoke];
+
+/** A link leads here from elsewhere: not for a caller that nobody knows. */
+function mustBeTrusted({ trusted }: Visit): void {
+  if (!trusted) throw new Problem("unknown_caller", {});
+}

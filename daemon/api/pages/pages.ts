@@ -1,0 +1,92 @@
+/** The browsers on pages of ours: tickets, and the cookies that they are exchanged for. */
+
+import { createHash } from "node:crypto";
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Page } from "../guard.ts";
+import { PAGE_COOKIE } from "./contract.ts";
+import * as rows from "./store.ts";
+
+export const TICKET_MS = 60_000;
+export const PAGE_MS = 30 * 86_400_000;
+/** Tickets that may be out at once, and browsers that are remembered. */
+const TICKETS_MAX = 100;
+export const PAGES_MAX = 1000;
+const SECRET_BYTES = 32;
+
+export class Pages {
+  readonly #ground: Ground;
+  /** When each ticket that is out expires, by its digest. A restart forgets them. */
+  readonly #tickets = new Map<string, number>();
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+  }
+
+  /** A ticket that is good once, and for a minute. */
+  ticket(): { ticket: string; expires_at: number } {
+    const { clock, ids } = this.#ground;
+    const now = clock.now();
+    for (const [digest, expires_at] of this.#tickets) {
+      const superfluous = this.#tickets.size >= TICKETS_MAX;
+      if (expires_at <= now || superfluous) this.#tickets.delete(digest);
+    }
+    const ticket = ids.secret(SECRET_BYTES);
+    const expires_at = now + TICKET_MS;
+    this.#tickets.set(digestOf(ticket), expires_at);
+    return { ticket, expires_at };
+  }
+
+  /** Exchanges a ticket; the `Set-Cookie` of a page that speaks as the human. */
+  redeem(ticket: string, request: Request): string {
+    const digest = digestOf(ticket);
+    const expires_at = this.#tickets.get(digest) ?? 0;
+    this.#tickets.delete(digest);
+    if (expires_at <= this.#ground.clock.now()) throw new Problem("ticket_refused", {});
+    return this.#open(request, true);
+  }
+
+  /** The `Set-Cookie` of a page that has none yet; it does not speak as the human. */
+  visit(request: Request): string | undefined {
+    return this.of(request) ? undefined : this.#open(request, false);
+  }
+
+  /** The page whose cookie a request bears. */
+  of(request: Request): Page | undefined {
+    const cookie = cookieOf(request);
+    if (cookie === undefined) return undefined;
+    const { db, clock } = this.#ground;
+    const found = rows.find(db, digestOf(cookie), clock.now());
+    return found && { human: found.human === 1 };
+  }
+
+  /** What the browser had before ends with it. */
+  #open(request: Request, human: boolean): string {
+    const { db, clock, ids } = this.#ground;
+    const created_at = clock.now();
+    const cookie = ids.secret(SECRET_BYTES);
+    const before = cookieOf(request);
+    db.transact((tx) => {
+      if (before !== undefined) rows.remove(tx, digestOf(before));
+      rows.trim(tx, created_at, PAGES_MAX - 1);
+      const digest = digestOf(cookie);
+      rows.insert(tx, {
+        digest,
+        human: human ? 1 : 0,
+        created_at,
+        expires_at: created_at + PAGE_MS,
+      });
+    });
+    return `${PAGE_COOKIE}=${cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${PAGE_MS / 1000}`;
+  }
+}
+
+function cookieOf(request: Request): string | undefined {
+  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  const found = pairs.find((pair) => pair.startsWith(`${PAGE_COOKIE}=`));
+  return found?.slice(PAGE_COOKIE.length + 1) || undefined;
+}
+
+function digestOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("base64url");
+}

@@ -1,0 +1,74 @@
+/** The pages' contracts, each met by its answer. */
+
+import type { Ground } from "kit/data/context.ts";
+import * as z from "zod";
+import { invalidRequest, Problem } from "kit/core/problem.ts";
+import {
+  BODY_BYTES_MAX,
+  type Caller,
+  rawRoute,
+  readBody,
+  type Route,
+  route,
+} from "kit/http/route.ts";
+import { tryJson } from "kit/core/text.ts";
+import * as contracts from "./contract.ts";
+import { dashboardPage } from "./html.ts";
+import type { Pages } from "./pages.ts";
+
+export interface PageRoutesDeps {
+  readonly ground: Pick<Ground, "db">;
+  readonly pages: Pages;
+  /** The human's name; undefined where none is registered. */
+  humanName(): string | undefined;
+  /** Whether a person sends this: at a terminal, or from a page of theirs (contract 2). */
+  isPerson(caller: Caller, headers: Headers): boolean;
+  /** Whether the socket is proved to be of the daemon's user. */
+  isOwnUser(caller: Caller): boolean;
+  /** Whether a registered agent, or what it has started, holds the socket. */
+  isAgent(caller: Caller): boolean;
+}
+
+export function pageRoutes(deps: PageRoutesDeps): Route[] {
+  const { ground: { db }, pages } = deps;
+  const stateOf = (human: boolean) => ({ human, human_name: deps.humanName() ?? null });
+  return [
+    rawRoute(contracts.showDashboard, async (request, caller) => {
+      const visit = isTopLevel(request) && deps.isOwnUser(caller) && !caller.holds_token;
+      const cookie = visit ? pages.visit(request) : undefined;
+      await db.durable();
+      return dashboardPage(cookie);
+    }),
+    route(contracts.createTicket, ({ caller, headers }) => {
+      if (deps.humanName() === undefined) throw new Problem("no_human", {});
+      if (!deps.isPerson(caller, headers)) throw new Problem("human_not_proven", {});
+      return pages.ticket();
+    }),
+    rawRoute(contracts.redeemTicket, async (request, caller) => {
+      if (deps.isAgent(caller)) throw new Problem("ticket_refused", {});
+      const text = await readBody(request, BODY_BYTES_MAX);
+      const json = text.trim() === "" ? {} : tryJson(text);
+      if (json === undefined) throw new Problem("bad_json", { reason: "it cannot be parsed" });
+      const body = contracts.redeemTicket.body.safeParse(json);
+      if (!body.success) throw invalidRequest(body.error);
+      const cookie = pages.redeem(body.data.ticket, request);
+      await db.durable();
+      return Response.json(z.encode(contracts.redeemTicket.returns, stateOf(true)), {
+        headers: {
+          "set-cookie": cookie,
+          "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
+        },
+      });
+    }),
+    route(contracts.getPage, ({ caller }) => stateOf(caller.human)),
+  ];
+}
+
+/** A person opened the address itself; from a link elsewhere a browser sends no strict cookie. */
+function isTopLevel({ headers }: Request): boolean {
+  const site = headers.get("sec-fetch-site");
+  return headers.get("sec-fetch-mode") === "navigate" &&
+    headers.get("sec-fetch-dest") === "document" &&
+    (site === null || site === "none" || site === "same-origin");
+}

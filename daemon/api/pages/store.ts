@@ -1,0 +1,40 @@
+/** SQL for the browsers that have a cookie of ours. Each function is one statement. */
+
+import * as z from "zod";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+
+const Session = z.object({ human: z.number() });
+
+export function insert(
+  tx: Tx,
+  session: { digest: string; human: number; created_at: number; expires_at: number },
+): void {
+  tx.run(
+    `insert into page_sessions (digest, human, created_at, expires_at)
+     values (:digest, :human, :created_at, :expires_at)`,
+    session,
+  );
+}
+
+export function find(db: Reader, digest: string, now: number): { human: number } | undefined {
+  return db.get(
+    Session,
+    "select human from page_sessions where digest = :digest and expires_at > :now",
+    { digest, now },
+  );
+}
+
+export function remove(tx: Tx, digest: string): void {
+  tx.run("delete from page_sessions where digest = :digest", { digest });
+}
+
+/** Drops what is over, and of the rest all but the newest; those of people go last. */
+export function trim(tx: Tx, now: number, kept: number): void {
+  tx.run(
+    `delete from page_sessions where expires_at <= :now or digest not in (
+       select digest from page_sessions where expires_at > :now
+       order by human desc, created_at desc, digest limit :kept
+     )`,
+    { now, kept },
+  );
+}

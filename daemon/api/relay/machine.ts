@@ -1,0 +1,14 @@
+/** The line to the relay, as `GET /health` tells of it. Contract 9, "Tunnel". */
+
+import { machine, type StateOf } from "kit/core/machine.ts";
+
+// deno-fmt-ignore
+export const uplinkMachine = machine("uplink", [
+  // from         on          to
+  ["down",       "dialled",  "connecting"],
+  ["connecting", "welcomed", "connected" ],
+  ["connecting", "failed",   "down"      ], // Refused, unreachable, or silent for too long.
+  ["connected",  "failed",   "down"      ], // Lost, or replaced by a newer one.
+]);
+
+export type UplinkState = StateOf<typeof uplinkMachine>;

@@ -1,0 +1,76 @@
+/** What the world may say about shares: links by which a guest watches, or writes to, one peer. */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { Instant } from "kit/core/schema.ts";
+
+export const SHARE_SECONDS = 86_400;
+export const SHARE_SECONDS_MIN = 1;
+export const SHARE_SECONDS_MAX = 30 * 86_400;
+
+/** `ro` watches; `rw` may ask the peer something as well. */
+export const Permissions = z.enum(["ro", "rw"]);
+
+/** How long a share lives, if nobody revokes it. */
+export const ttl_seconds = z.number().int().min(SHARE_SECONDS_MIN).max(SHARE_SECONDS_MAX)
+  .default(SHARE_SECONDS);
+
+/** The relay holds it, in memory: a restart of the relay forgets it (specification 5). */
+export const Share = z.object({
+  share_id: z.string(),
+  /** Whoever has it is the guest. */
+  url: z.string(),
+  daemon_id: z.string(),
+  peer_id: z.string(),
+  display_name: z.string(),
+  permissions: Permissions,
+  /** How many watch now. */
+  viewers: z.number().int(),
+  created_at: Instant,
+  expires_at: Instant,
+}).meta({ id: "Share" });
+export type Share = z.output<typeof Share>;
+
+/** Without a relay there is nobody to share with. */
+const FAILS = ["relay_disabled", "relay_unreachable", "relay_refused"] as const;
+
+export const createShare = contract({
+  id: "shares.create",
+  method: "POST",
+  path: "/shares",
+  summary: "A link to one peer, for whoever is given it",
+  access: "caller",
+  tunnel: "open",
+  body: z.object({
+    peer: z.string(),
+    permissions: Permissions.default("ro"),
+    ttl_seconds,
+  }),
+  returns: Share,
+  fails: [...FAILS, "unknown_peer", "ambiguous_peer"],
+});
+
+export type CreateShare = z.output<typeof createShare.body>;
+
+export const listShares = contract({
+  id: "shares.list",
+  method: "GET",
+  path: "/shares",
+  summary: "The links to peers of this machine",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({ shares: z.array(Share) }),
+  fails: [...FAILS],
+});
+
+export const revokeShare = contract({
+  id: "shares.revoke",
+  method: "DELETE",
+  path: "/shares/:id",
+  summary: "End a share; whoever watches is cut off at once",
+  access: "caller",
+  tunnel: "open",
+  params: z.object({ id: z.string() }),
+  returns: Ok,
+  fails: [...FAILS, "unknown_share"],
+});

@@ -1,0 +1,13 @@
+/** The shares' contracts, each met by its verb. */
+
+import { type Route, route } from "kit/http/route.ts";
+import * as contracts from "./contract.ts";
+import type { Shares } from "./shares.ts";
+
+export function shareRoutes(shares: Shares): Route[] {
+  return [
+    route(contracts.createShare, ({ body }) => shares.create(body)),
+    route(contracts.listShares, () => shares.list()),
+    route(contracts.revokeShare, ({ params }) => shares.revoke(params.id)),
+  ];
+}

@@ -1,0 +1,176 @@
+/** Everything the daemon can be told, and by which name (contract 8). */
+
+import * as z from "zod";
+import { type Read, readSettings, type Said, Secret } from "kit/core/settings.ts";
+import { Name } from "kit/core/schema.ts";
+import { messageOf } from "kit/core/error.ts";
+import { ARMS } from "../features/asks/routing/contract.ts";
+import { Checks } from "../features/jobs/contract.ts";
+import { isReserved } from "../features/peers/contract.ts";
+import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
+import { configPath, type Env, isLoopback } from "../host/paths.ts";
+import { parseYaml } from "kit/core/yaml.ts";
+import { RelaySecret, RelayUrl } from "./relay_config.ts";
+
+const int = (least: number, most: number, what: string) =>
+  z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
+/** Bytes may need more digits than the environment is read as a number with. */
+const bytes = (least: number, most: number) =>
+  z.preprocess(
+    (said) => typeof said === "string" && /^\d{1,15}$/.test(said) ? Number(said) : said,
+    z.number().int().min(least).max(most),
+  ).describe(`bytes, ${least} to ${most}`);
+const flag = z.boolean().describe("true or false");
+const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
+  .describe("a text of ASCII characters; in quotes, if it is all digits");
+/** `0.50` in the environment is a text, as a number would have been written without the zero. */
+const part = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
+  .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
+const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
+  .describe("the number of a chat, or the @name of a public group");
+const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
+  .describe("a bot's token, as BotFather gives it");
+const human_name = Name.refine((name) => !isReserved(name))
+  .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
+/** `a, b` in the environment, where a list in brackets is hard to quote. */
+const words = z.preprocess(
+  (said) => typeof said === "string" ? said.split(",").map((word) => word.trim()) : said,
+  z.array(z.string().min(1)),
+).describe("a list of words");
+/** A map stands in the file; in the environment it is YAML in one line. */
+const map = <S extends z.ZodType>(shape: S, what: string) =>
+  z.preprocess(
+    (said) => (typeof said === "string" ? parseYaml(said) : said) ?? {},
+    shape.describe(what),
+  ).describe(what);
+
+// deno-fmt-ignore
+export const SETTINGS = {
+  // key                              shape                                                 default
+  "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default("127.0.0.1"),
+  "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(8377),
+  "daemon.auth_token":                token                                                  .optional(),
+  "daemon.allowed_hosts":             words                                                  .default([]),
+  "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),
+  "daemon.ask_ttl_hours":             int(1, 8_760, "hours")                                 .default(24),
+  "daemon.history_days":              int(1, 3_650, "days")                                  .default(30),
+  "daemon.history_messages":          int(1, 999_999_999, "messages")                        .default(5_000_000),
+  "daemon.queue.ttl_seconds":         int(1, 31_536_000, "seconds")                          .default(86_400),
+  "daemon.queue.max_per_peer":        int(1, 1_000_000, "messages")                          .default(1000),
+  "daemon.limits.hops":               int(0, 100, "follow-ups (0 is any number)")          .default(16),
+  "daemon.limits.pair_per_minute":    int(0, 1_000_000, "messages (0 is any number)")        .default(600),
+  "daemon.attachments.file_bytes_max":  bytes(1, 1_073_741_824)                              .default(26_214_400),
+  "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
+  "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
+  "daemon.circle_boundary":           CircleBoundary.describe("session or window")          .default("session"),
+  "daemon.mcp.enabled":               flag                                                   .default(true),
+  "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
+  "human.name":                       human_name.optional(),
+  "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
+  "routing.min_confidence":           part                                                   .default(0),
+  "routing.allow_service_targets":    flag                                                   .default(false),
+  "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
+  "spawn.commands":                   map(Commands, "a map from a backend to its command, a list of words") .default({}),
+  "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
+  "spawn.allowed_paths":              words                                                  .default([]),
+  "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
+  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "approvals.gated_tools":           words                                                  .default([]),
+  "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
+  "relay.enabled":                    flag                                                   .default(false),
+  "relay.url":                        RelayUrl                                               .optional(),
+  "relay.secret":                     RelaySecret                                            .optional(),
+  "relay.allow_admin":                flag                                                   .default(false),
+  "surfaces.telegram.token":          bot_token                                              .optional(),
+  "surfaces.telegram.chat_id":        chat_id                                                .optional(),
+} as const;
+
+export type Config = Read<typeof SETTINGS>;
+
+/** The settings of file and environment together, or one error that names every mistake. */
+export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
+  const path = configPath(env);
+  const file = parseFile(path, readOr(path, readFile) ?? "");
+  const said: Said = { file, file_name: path, env, parse: parseWord };
+  return readSettings(SETTINGS, said, (read) => [
+    ...openToAll(read),
+    ...nowhereToAsk(read),
+    ...nowhereToDial(read),
+  ]);
+}
+
+/**
+ * What would be wrong, besides what is wrong already, if the file said `text`: no line for a text
+ * that may be written. The environment is left out, for it is not the file's.
+ */
+export function mistakesOf(env: Env, before: string, text: string): string[] {
+  const alone = Object.fromEntries(Object.entries(env).filter(([name]) => !name.includes("__")));
+  const linesOf = (file: string) => {
+    try {
+      readConfig(alone, () => file);
+      return [];
+    } catch (fault) {
+      return fault instanceof Error ? fault.message.split("\n").slice(1) : [String(fault)];
+    }
+  };
+  const old = linesOf(before);
+  return linesOf(text).filter((line) => !old.includes(line)).map((line) => line.trim());
+}
+
+/** Whoever listens to the world must ask for a token. */
+function openToAll(config: Partial<Config>): string[] {
+  const host = config["daemon.host"];
+  if (host === undefined || isLoopback(host) || config["daemon.auth_token"]) return [];
+  return [
+    `daemon.host: found "${host}" without daemon.auth_token; ` +
+    "allowed: a loopback address, or a token beside it",
+  ];
+}
+
+/** An arm that asks an endpoint needs to be told which. */
+function nowhereToAsk(config: Partial<Config>): string[] {
+  if (config["routing.strategy"] !== "webhook" || config["routing.webhook"]) return [];
+  return [
+    'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
+    "allowed: an http or https address",
+  ];
+}
+
+/** A tunnel needs both its ends, and a key. */
+function nowhereToDial(config: Partial<Config>): string[] {
+  if (!config["relay.enabled"]) return [];
+  return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
+    .map((key) =>
+      `${key}: found nothing beside relay.enabled; ` +
+      "allowed: what `mesh setup --relay URL` writes, or relay.enabled: false"
+    );
+}
+
+/** No number among the settings has more digits; a token or a name may. */
+const NUMBER_MAX = 999_999_999;
+
+/** One value of the environment or of `mesh config set`, as YAML; what only looks like a number or a map is text. */
+export function parseWord(text: string): unknown {
+  const value: unknown = parseYaml(text);
+  const is_text = typeof value === "object" && !Array.isArray(value) ||
+    typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);
+  return is_text ? text : value;
+}
+
+function readOr(path: string, readFile: (path: string) => string | undefined) {
+  try {
+    return readFile(path);
+  } catch (fault) {
+    const why = messageOf(fault);
+    throw new Error(`Cannot read the configuration:\n  ${path}: ${why}`);
+  }
+}
+
+function parseFile(path: string, text: string): unknown {
+  try {
+    return parseYaml(text) ?? {};
+  } catch (fault) {
+    const why = messageOf(fault);
+    throw new Error(`Cannot read the configuration:\n  ${path}: not YAML: ${why}`);
+  }
+}

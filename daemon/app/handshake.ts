@@ -1,0 +1,161 @@
+/** Greets `/ws` connections: who it is, by what proof, as which kind of peer (contract 4). */
+
+import * as z from "zod";
+import { Name } from "kit/core/schema.ts";
+import { invalidRequest, Problem } from "kit/core/problem.ts";
+import type { Caller } from "kit/http/route.ts";
+import { definitionOf } from "../features/agents/registry.ts";
+import type { Daemon } from "./daemon.ts";
+import type { Connect } from "../features/messages/websocket/frames.ts";
+import type { Identity } from "../features/messages/websocket/session.ts";
+import type { Claims } from "../features/peers/certificate.ts";
+import { ALIASES, type Registration } from "../features/peers/contract.ts";
+import { Backend } from "../features/agents/contract.ts";
+import { refuseUntrustedPlace, windowOf } from "./spawn_wiring.ts";
+import { checkSocket } from "../host/trusted_socket.ts";
+
+const Greeting = z.object({ display_name: Name, backend: Backend });
+
+/** What a connection comes as, and the peer that it is known to be. */
+interface Guest extends z.output<typeof Greeting> {
+  readonly kind: "peer" | "human" | "surface" | "bridge";
+  readonly peer_id: string | undefined;
+}
+
+/** Registers the connection's peer; its session's identity, or a problem that closes the socket. */
+export async function greet(
+  daemon: Daemon,
+  connect: Connect,
+  caller: Pick<Caller, "remote">,
+): Promise<Identity & { mesh_session_id: string | null }> {
+  const checked = Greeting.safeParse(connect);
+  if (!checked.success) throw invalidRequest(checked.error);
+  const certificate = await certificateOf(daemon, connect);
+  const guest = toGuest(daemon, connect, checked.data);
+  const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
+  const unplaced = toRegistration(connect, guest);
+  if (!isPlugin(connect)) refuseUntrustedPlace(daemon, unplaced);
+  const registration = await placed(daemon, connect, unplaced);
+  const window_circle = await windowOf(daemon, registration);
+  const peer_id = certificate?.peer_id ?? proven_peer_id;
+  const claim = { ...registration, ...(peer_id && { peer_id }) };
+  const peer = daemon.peers.register(claim, {
+    certificate,
+    proven_peer_id,
+    window_circle,
+    reserved_names: guest.kind !== "peer",
+    isProcess: (pid) => daemon.callers.isProcess(pid, caller),
+    placeless: connect.path === undefined,
+  });
+  const { display_name, kind } = guest;
+  return {
+    peer_id: peer.peer_id,
+    display_name: peer.name,
+    mesh_session_id: peer.mesh_session_id,
+    receipts: connect.capabilities.includes("delivery_receipts"),
+    framed: connect.capabilities.includes("framed_text"),
+    surface: kind === "peer" ? null : { name: display_name, bridge: kind !== "surface" },
+  };
+}
+
+/**
+ * Whether it is an agent's own plugin, of a kind that is served so: it speaks for one process, and
+ * is neither the human nor a surface. More than that the token of hooks does not open.
+ */
+export function isPlugin(connect: Connect): boolean {
+  const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
+  const has_plugin = definitionOf(backend)?.transports.includes("websocket") ?? false;
+  return has_plugin && capabilities.includes("framed_text") &&
+    !capabilities.includes("inbox_surface") && !ALIASES.includes(display_name) &&
+    (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
+}
+
+/**
+ * A plugin knows its pane, and not the name of the session that this is in. As with a hook, a pane
+ * of a server that must not be connected to is left out: its agent is reached by the socket.
+ */
+async function placed(
+  { outside }: Daemon,
+  connect: Connect,
+  registration: Registration,
+): Promise<Registration> {
+  const { circle, pane_id, tmux_socket } = connect;
+  if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
+  if (checkSocket(tmux_socket).state === "refused") {
+    const { pane_id: _pane, tmux_socket: _socket, ...elsewhere } = registration;
+    return elsewhere;
+  }
+  if (circle) return registration;
+  const tmux_session = await outside.sessionOf(tmux_socket, pane_id);
+  return { ...registration, ...(tmux_session && { tmux_session }) };
+}
+
+/** What its certificate says, which must name the peer that it claims to be. */
+async function certificateOf(daemon: Daemon, connect: Connect): Promise<Claims | undefined> {
+  if (!connect.birth_certificate) return undefined;
+  const claims = await daemon.registry.check(connect.birth_certificate);
+  if (connect.peer_id && connect.peer_id !== claims.peer_id) {
+    throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
+  }
+  return claims;
+}
+
+/**
+ * A surface is known by its name, and so is a bridge that an alias names: the newest connection is
+ * it. Any other bridge is the human itself; the first one registers it. (Contract 2, "Human", and
+ * contract 4, "Surfaces".)
+ */
+function toGuest(
+  { directory, surfaces }: Daemon,
+  { role, capabilities }: Connect,
+  greeting: z.output<typeof Greeting>,
+): Guest {
+  const { display_name } = greeting;
+  const shows = { ...greeting, peer_id: surfaces.peerOf(display_name) };
+  if (capabilities.includes("inbox_surface")) return { ...shows, kind: "surface" };
+  const human = directory.human();
+  if (role === "human" && human?.name === display_name) {
+    return { ...greeting, kind: "human", peer_id: human.peer_id };
+  }
+  const alias = ALIASES.includes(display_name);
+  if (alias && (role !== "human" || human)) return { ...shows, kind: "bridge" };
+  return { ...greeting, kind: role === "human" ? "human" : "peer", peer_id: undefined };
+}
+
+/**
+ * Surfaces and bridges are services of the house, and not listed. A plugin names no agent: a
+ * newcomer gets the usual name, and one that is known keeps what it may have been called since.
+ */
+function toRegistration(connect: Connect, { display_name, backend, kind }: Guest): Registration {
+  const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
+  const { runtime_session_id, pane_id, tmux_socket } = connect;
+  const service = kind === "surface" || kind === "bridge";
+  const role = service ? "service" : connect.role;
+  return {
+    ...(!isPlugin(connect) && { name: display_name }),
+    backend,
+    path,
+    ...(role && { role }),
+    ...(circle && { circle }),
+    ...(peer_id && { peer_id }),
+    ...(agent_pid && { agent_pid }),
+    ...(runtime_session_id && { runtime_session_id }),
+    ...(pane_id && tmux_socket && { pane_id, tmux_socket }),
+    ...(model && { model }),
+    ...(metadata && { metadata }),
+    ...(service && { provenance: { initiator: "system" } }),
+  };
+}
+
+/** Registers the human that the configuration names, once; a new name renames it. */
+export function welcomeHuman({ ground, directory, peers }: Daemon, name: string): void {
+  ground.db.transact(() => {
+    const human = directory.human();
+    const known = human && { peer_id: human.peer_id };
+    const said = { name, path: "/", role: "human", backend: "sdk", circle: "default" } as const;
+    peers.register({ ...known, ...said }, {
+      reserved_names: true,
+      proven_peer_id: human?.peer_id,
+    });
+  });
+}

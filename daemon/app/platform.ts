@@ -1,0 +1,65 @@
+/** The adapters and hook readers of production, and what they stand on: tmux and the clock. */
+
+import { join } from "node:path";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { Panes, type Terminals } from "../host/tmux/terminals.ts";
+import { type IsAlive, Pulses } from "../host/processes.ts";
+import { Tmuxes } from "../host/tmux/tmux.ts";
+import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
+import { AGENTS } from "../features/agents/registry.ts";
+import type { Backend } from "../features/agents/contract.ts";
+import { ownSocket, type PaneSights, sightsOf } from "../host/tmux/observations.ts";
+
+export interface AgentsOutside extends AsyncDisposable {
+  readonly isAlive: IsAlive;
+  readonly adapters: readonly Adapter[];
+  readonly hooks: Hooks;
+  readonly sights: PaneSights;
+  readonly terminals: Terminals;
+  /** The name of the tmux session that a pane is in. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** Lets go of what nobody uses any more. */
+  beat(now: number): void;
+}
+
+export interface OutsideOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly state: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Loads every agent's adapter. */
+export async function agentsOf(
+  { clock, ids, log, state, env }: OutsideOptions,
+): Promise<AgentsOutside> {
+  const state_dir = join(state, "tmux");
+  Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
+  const tmuxes = new Tmuxes({ clock, ids, log, state_dir, search_path: env["PATH"] ?? "" });
+  const pulses = new Pulses();
+  const { isAlive } = pulses;
+  const host = { tmuxes, clock, log, isAlive, env };
+  const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
+  const hooks: { [B in Backend]?: HookReader } = {};
+  for (const runtime of runtimes) {
+    if (runtime.hooks) hooks[runtime.adapter.backend] = runtime.hooks;
+  }
+  return {
+    isAlive,
+    adapters: runtimes.map(({ adapter }) => adapter),
+    hooks,
+    sights: sightsOf(tmuxes, ownSocket(env)),
+    terminals: new Panes({ tmuxes, log, env }),
+    async sessionOf(tmux_socket, pane_id) {
+      const found = await tmuxes.at(tmux_socket).panes();
+      return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
+    },
+    beat: (now) => tmuxes.beat(now),
+    async [Symbol.asyncDispose]() {
+      pulses[Symbol.dispose]();
+      await tmuxes[Symbol.asyncDispose]();
+    },
+  };
+}

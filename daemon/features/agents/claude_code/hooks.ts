@@ -1,0 +1,119 @@
+/** What Claude Code's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
+
+import * as z from "zod";
+import type { Decision, HookReader, HookReport } from "../adapter.ts";
+import { common, readerOf } from "../hooks/reading.ts";
+
+const SessionStart = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionStart"),
+  source: z.string(), // startup, resume, clear, compact or fork
+  model: z.string().optional(), // At startup and after compaction.
+});
+const SessionEnd = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionEnd"),
+  reason: z.string(), // clear, prompt_input_exit or other
+});
+const UserPromptSubmit = z.object({
+  ...common,
+  hook_event_name: z.literal("UserPromptSubmit"),
+  prompt: z.string(),
+});
+const Stop = z.object({
+  ...common,
+  hook_event_name: z.literal("Stop"),
+  stop_hook_active: z.boolean(),
+  last_assistant_message: z.string().nullish(), // Of a turn without a text, nothing.
+});
+const Notification = z.object({
+  ...common,
+  hook_event_name: z.literal("Notification"),
+  notification_type: z.string(), // permission_prompt, idle_prompt, …
+});
+const PermissionRequest = z.object({
+  ...common,
+  hook_event_name: z.literal("PermissionRequest"),
+  tool_name: z.string(),
+  tool_input: z.unknown(),
+});
+
+const Known = z.discriminatedUnion("hook_event_name", [
+  SessionStart,
+  SessionEnd,
+  UserPromptSubmit,
+  Stop,
+  Notification,
+  PermissionRequest,
+]);
+type Known = z.infer<typeof Known>;
+
+function particulars(data: Known): Partial<HookReport> {
+  switch (data.hook_event_name) {
+    case "SessionStart": {
+      const { source, model } = data;
+      // Compaction happens inside a turn: it says nothing about the turn.
+      const turn: Partial<HookReport> = source === "compact" ? {} : { turn_state: "idle" };
+      return { ...turn, source, model };
+    }
+    case "SessionEnd":
+      return data.reason === "clear" ? {} : { end_reason: data.reason };
+    case "UserPromptSubmit":
+      return { turn_state: "working", prompt: data.prompt };
+    case "Stop":
+      return { turn_state: "idle", last_message: data.last_assistant_message ?? "" };
+    case "Notification":
+      return noticed(data.notification_type);
+    case "PermissionRequest":
+      return {
+        turn_state: "awaiting_input",
+        permission: { tool: data.tool_name, input: data.tool_input },
+      };
+  }
+}
+
+function noticed(notification_type: string): Partial<HookReport> {
+  if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };
+  return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
+}
+
+/** What is read; refuses a payload that names no event or no session. */
+export const readHook = readerOf(Known, particulars);
+
+/**
+ * The events after which the model reads what we add, beside the user's own words. What is added
+ * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ */
+export function takesContext(event: string): boolean {
+  return event === "UserPromptSubmit";
+}
+
+/**
+ * What the hook prints. `context` is whole messages where the event takes them. A stop carries
+ * names only, and keeps the turn open once: a stop that a hook has already put off goes
+ * through, because Claude Code overrides the ninth block in a row.
+ */
+export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
+  const { data } = Known.safeParse(payload);
+  if (!data || context === null || context === "") return {};
+  const { hook_event_name: hookEventName } = data;
+  if (takesContext(hookEventName)) {
+    return { hookSpecificOutput: { hookEventName, additionalContext: context } };
+  }
+  const mayBlock = data.hook_event_name === "Stop" && !data.stop_hook_active;
+  return mayBlock ? { decision: "block", reason: context } : {};
+}
+
+/** Answers the dialog of a tool in the user's place; the message is read where it is denied. */
+export function decided({ behavior, message }: Decision): Record<string, unknown> {
+  const decision = behavior === "allow" ? { behavior } : { behavior, message };
+  return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
+}
+
+/** The house's interface to all of this (`agents.ts`). */
+export const claudeCodeHooks: HookReader = {
+  read: readHook,
+  answer: hookAnswer,
+  decided,
+  takesContext,
+};

@@ -1,0 +1,153 @@
+/** The native rung: writes into the socket by which Claude Code sessions reach each other. */
+
+import type { Clock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import type { Log } from "kit/core/log.ts";
+import { isStopped } from "../../../host/processes.ts";
+import { checkSocket } from "../../../host/trusted_socket.ts";
+import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
+import { peerToken, sessionFor } from "./registry.ts";
+import { isTested } from "./version.ts";
+
+/** A local socket connects at once, or its owner has stopped taking connections. */
+const CONNECT_MS_MAX = 2_000;
+/** The socket takes a line within milliseconds; a full buffer means that nobody reads. */
+const WRITE_MS_MAX = 5_000;
+/** The session hangs up some 30 ms after it has read; it is not waited for any longer. */
+const HANG_UP_MS_MAX = 1_000;
+/** Claude Code drops, without a word, a connection whose line exceeds 1,048,576 characters. */
+const LINE_CHARS_MAX = 1_000_000;
+
+/** Why not one byte went out. */
+type Refusal =
+  | "no_process"
+  | "no_session" // No entry in the session registry: not started up, at the trust dialog, or gone.
+  | "session_changed" // The process runs another conversation than the registered one.
+  | "no_socket"
+  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
+  | "version_unproved"
+  | "suspended" // Stopped by Ctrl-Z: it would take the bytes, and not read them.
+  | "too_large"
+  | "connection_refused"
+  | "connect_timeout";
+
+export interface NativeOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Claude Code's configuration folders, e.g. `~/.claude`. */
+  readonly config_dirs: readonly string[];
+}
+
+export function nativeRung(options: NativeOptions): Rung {
+  return {
+    name: "native",
+    check: (peer, parcel) => {
+      const door = openDoor(options, peer, parcel);
+      const readiness: Readiness = typeof door === "string"
+        ? { ready: false, reason: door }
+        : { ready: true };
+      return Promise.resolve(readiness);
+    },
+    deliver: (peer, parcel) => deliver(options, peer, parcel),
+  };
+}
+
+interface Door {
+  readonly path: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+function openDoor(
+  { config_dirs }: NativeOptions,
+  peer: Addressee,
+  parcel: Parcel,
+): Door | Refusal {
+  if (peer.agent_pid === null) return "no_process";
+  const session = sessionFor(config_dirs, peer);
+  if (!session) return "no_session";
+  const registered = peer.runtime_session_id ?? session.sessionId;
+  if (session.sessionId !== registered) return "session_changed";
+  if (!isTested(session)) return "version_unproved";
+  if (isStopped(session.pid)) return "suspended";
+  const checked = checkSocket(session.messagingSocketPath ?? "/");
+  if (checked.state === "missing") return "no_socket";
+  if (checked.state === "refused") {
+    return checked.code === "no_socket" ? "no_socket" : "foreign_socket";
+  }
+  const { path } = checked;
+  const line = userLine(parcel.framed);
+  if (line.length > LINE_CHARS_MAX) return "too_large";
+  // Optional on Linux, where any token is taken and none is.
+  const token = peerToken(config_dirs, session);
+  const auth = token === undefined ? "" : `${JSON.stringify({ type: "auth", token })}\n`;
+  return { path, bytes: new TextEncoder().encode(auth + line) };
+}
+
+/** No `session_id`: a line with one that is out of date is dropped without a word. */
+function userLine(content: string): string {
+  return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
+}
+
+async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel): Promise<Receipt> {
+  const door = openDoor(options, peer, parcel);
+  if (typeof door === "string") return refused(door);
+  const connection = await connect(options, door.path);
+  if (typeof connection === "string") return refused(connection);
+  try {
+    return await write(connection, door.bytes, options.clock);
+  } catch (error) {
+    const { delivery_id } = parcel;
+    options.log.warn("A session's socket failed after writing began", { delivery_id, error });
+    return { state: "unclear", reason: "write_failed" };
+  } finally {
+    connection.close();
+  }
+}
+
+/** A connection, or a definite no: before there is one, nothing can have gone out. */
+async function connect(
+  { clock, log }: NativeOptions,
+  path: string,
+): Promise<Deno.UnixConn | Refusal> {
+  const connecting = Deno.connect({ transport: "unix", path });
+  try {
+    const connection = await timeout(clock, CONNECT_MS_MAX, connecting);
+    if (connection) return connection;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "no_socket";
+    if (!(error instanceof Deno.errors.ConnectionRefused)) {
+      log.warn("Cannot connect to a session's socket", { path, error });
+    }
+    return "connection_refused";
+  }
+  void connecting.then((late) => late.close(), () => undefined); // Nobody waits for it any more.
+  return "connect_timeout";
+}
+
+async function write(
+  connection: Deno.UnixConn,
+  bytes: Uint8Array<ArrayBuffer>,
+  clock: Clock,
+): Promise<Receipt> {
+  const written = await timeout(clock, WRITE_MS_MAX, writeAll(connection, bytes));
+  if (!written) return { state: "unclear", reason: "write_timeout" };
+  await connection.closeWrite();
+  await timeout(clock, HANG_UP_MS_MAX, untilHangUp(connection));
+  return { state: "sent" };
+}
+
+async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<true> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  return true;
+}
+
+/** To hang up first could cost the line: a reader that is told of the end may stop reading. */
+async function untilHangUp(connection: Deno.UnixConn): Promise<true> {
+  const ignored = new Uint8Array(1_024);
+  while (await connection.read(ignored) !== null);
+  return true;
+}
+
+function refused(reason: Refusal): Receipt {
+  return { state: "refused", reason };
+}

@@ -1,0 +1,97 @@
+/** Claude Code's own list of sessions: which process lives, in what state, behind which socket. */
+
+import { join } from "node:path";
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { readWhole } from "../../../host/agent_files.ts";
+import { type IsAlive, isAlive } from "../../../host/processes.ts";
+import type { Addressee } from "../adapter.ts";
+
+/** Far more than an entry, or a key, has. */
+const ENTRY_BYTES_MAX = 65_536;
+
+/** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may say more, or less. */
+export const Session = z.object({
+  pid: z.number().int().positive(),
+  sessionId: z.string().min(1),
+  cwd: z.string(),
+  version: z.string(),
+  /** Start time of `pid`: clock ticks since boot, as in /proc/<pid>/stat. */
+  procStart: z.string().optional(),
+  peerProtocol: z.number().optional(),
+  messagingSocketPath: z.string().startsWith("/").optional(),
+  /** `waiting` while a dialog is open, e.g. `waitingFor: "permission prompt"`. */
+  status: z.enum(["idle", "busy", "waiting"]).optional().catch(undefined),
+  waitingFor: z.string().optional(),
+  statusUpdatedAt: z.number().optional(),
+  name: z.string().optional(),
+  tmux: z.string().optional(),
+});
+export type Session = z.infer<typeof Session>;
+
+/** `<config dir>/sessions/<pid>.<hash>.key`. */
+const Key = z.object({ peerToken: z.string().min(1), procStart: z.string().optional() });
+
+const TURN_STATE = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
+
+/** The session that this very process runs; what a killed one left behind is not believed. */
+export function sessionOf(
+  config_dirs: readonly string[],
+  pid: number,
+  lives: IsAlive = isAlive,
+): Session | undefined {
+  for (const config_dir of config_dirs) {
+    const session = read(Session, join(config_dir, "sessions", `${pid}.json`));
+    if (session?.pid === pid && lives(pid, ticks(session))) return session;
+  }
+  return undefined;
+}
+
+/** The session of a registered agent: of its process, as long as that is the same one. */
+export function sessionFor(
+  config_dirs: readonly string[],
+  { agent_pid, agent_started }: Addressee,
+  lives: IsAlive = isAlive,
+): Session | undefined {
+  if (agent_pid === null || !lives(agent_pid, agent_started ?? undefined)) return undefined;
+  return sessionOf(config_dirs, agent_pid, lives);
+}
+
+/** What this session lets the user's other sessions authenticate with; kept beside its entry. */
+export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
+  for (const config_dir of config_dirs) {
+    const dir = join(config_dir, "sessions");
+    for (const name of namesIn(dir)) {
+      if (!name.startsWith(`${session.pid}.`) || !name.endsWith(".key")) continue;
+      const key = read(Key, join(dir, name));
+      if (key && key.procStart === session.procStart) return key.peerToken;
+    }
+  }
+  return undefined;
+}
+
+export function turnState({ status }: Session): Addressee["turn_state"] {
+  return status === undefined ? null : TURN_STATE[status];
+}
+
+/** Only ticks can be compared; how other systems write a start time has not been seen. */
+function ticks({ procStart }: Session): string | undefined {
+  return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
+}
+
+/**
+ * Undefined for a file that is not there, that is half written, or of a shape we do not know; and
+ * for another user's, as it says where messages go.
+ */
+function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
+  return shape.safeParse(tryJson(readWhole(path, ENTRY_BYTES_MAX, { own: true }) ?? "")).data;
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(dir), ({ name }) => name);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}

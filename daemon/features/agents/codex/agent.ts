@@ -1,0 +1,51 @@
+/** Codex: reached by the queue of its shared server, or by the pane of a session on its own. */
+
+import { type Env, homePath } from "../../../host/paths.ts";
+import type { AgentDefinition, AgentSetup } from "../definition.ts";
+import { TESTED_VERSION } from "./version.ts";
+
+const home = (env: Env) => env["CODEX_HOME"] || homePath(env, ".codex");
+const hooksFile = (env: Env) => `${home(env)}/hooks.json`;
+const serverFile = (env: Env) => `${home(env)}/config.toml`;
+
+const setup: AgentSetup = {
+  home,
+  hooks_file: hooksFile,
+  server_files: (env) => [serverFile(env)],
+  notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
+    "look at them and trust them. Until then it is not in `mesh peers`.",
+  async edits(env, plan) {
+    const files = await import("./setup.ts");
+    return [{
+      path: hooksFile(env),
+      put: (hooks) => files.installCodexHooks(hooks, plan),
+      take: files.removeCodexHooks,
+    }, {
+      path: serverFile(env),
+      putText: (toml) => files.installServer(toml, plan),
+      takeText: files.removeServer,
+    }];
+  },
+};
+
+export const codex: AgentDefinition = {
+  id: "codex",
+  title: "Codex",
+  programs: ["codex"],
+  tested_version: TESTED_VERSION,
+  transports: ["native", "pane"],
+  permission_modes: [
+    ...["read-only", "workspace-write", "danger-full-access"],
+    ...["untrusted", "on-failure", "on-request", "never"],
+  ],
+  silent_until_prompt: true,
+  setup,
+  hooks: { held_events: ["PermissionRequest"], pid_variable: "MESH_AGENT_PID" },
+  async open(host) {
+    const { codexAdapter } = await import("./codex.ts");
+    const { codexHooks } = await import("./hooks.ts");
+    const codex_home = home(host.env);
+    return { adapter: codexAdapter({ ...host, codex_home }), hooks: codexHooks() };
+  },
+  fixture: async () => (await import("./fixture.ts")).codexFixture,
+};

@@ -1,0 +1,158 @@
+/** Codex's shared server: JSON-RPC in WebSocket frames, over a socket in Codex's own folder. */
+
+import { join } from "node:path";
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import { VERSION } from "kit/http/contract.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { tryJson } from "kit/core/text.ts";
+import type { Reason } from "kit/core/reasons.ts";
+import { checkSocket } from "../../../host/trusted_socket.ts";
+
+/** A local socket opens at once, or its owner has stopped taking connections. */
+const OPEN_MS_MAX = 2_000;
+/** Answers take milliseconds; a server that is busy starting threads may take longer. */
+const ANSWER_MS_MAX = 5_000;
+
+/** Why there is nobody to talk to. Not one byte of a message has gone out. */
+export type Absence =
+  | "no_server" // No socket: no terminal has started the shared server.
+  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
+  | "connection_refused"
+  | "connect_timeout"
+  | "server_unknown"; // It does not greet as Codex does.
+
+/** An answer; or `refused` by the server in its own words; or none, and what was done is unclear. */
+export type Reply =
+  | { readonly state: "answered"; readonly result: unknown }
+  | { readonly state: "refused"; readonly message: string }
+  | { readonly state: "lost"; readonly reason: Reason };
+
+const Message = z.looseObject({
+  id: z.number().optional(),
+  method: z.string().optional(),
+  result: z.unknown().optional(),
+  error: z.looseObject({ message: z.string() }).optional(),
+});
+const Greeting = z.looseObject({ userAgent: z.string() });
+
+/** Where the shared server of a Codex folder listens: a link to a socket with a shorter path. */
+export function socketPath(codex_home: string): string {
+  return join(codex_home, "app-server-control", "app-server-control.sock");
+}
+
+/** One conversation with the server; dispose it to hang up. */
+export class AppServer implements Disposable {
+  /** What the server says it is, e.g. `0.169.0`. */
+  readonly version: string;
+  readonly #line: Line;
+
+  private constructor(line: Line, version: string) {
+    this.#line = line;
+    this.version = version;
+  }
+
+  /** Connects and greets. */
+  static async meet(codex_home: string, clock: Clock): Promise<AppServer | Absence> {
+    // Its own path is short; that of the link may be longer than the kernel takes (108 bytes).
+    const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
+    const checked = found === undefined ? undefined : checkSocket(found);
+    if (!checked || checked.state === "missing") return "no_server";
+    if (checked.state === "refused") {
+      return checked.code === "no_socket" ? "no_server" : "foreign_socket";
+    }
+    const line = new Line(checked.path, clock);
+    const opened = await line.opened();
+    const met = opened === "open" ? await greet(line) : opened;
+    if (typeof met !== "string") return met;
+    line[Symbol.dispose]();
+    return met;
+
+    async function greet(line: Line): Promise<AppServer | Absence> {
+      const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
+      // The queue of a thread belongs to the part of the interface that has to be asked for.
+      const capabilities = { experimentalApi: true };
+      const reply = await line.call("initialize", { clientInfo, capabilities });
+      const { data } = Greeting.safeParse(reply.state === "answered" ? reply.result : undefined);
+      const version = /^\S+\/(\d+\.\d+\.\S+)/.exec(data?.userAgent ?? "")?.[1];
+      if (version === undefined) return "server_unknown";
+      line.say("initialized");
+      return new AppServer(line, version);
+    }
+  }
+
+  call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
+    return this.#line.call(method, params);
+  }
+
+  [Symbol.dispose](): void {
+    this.#line[Symbol.dispose]();
+  }
+}
+
+/** A WebSocket over a unix socket, on which each request awaits its own answer. */
+class Line implements Disposable {
+  readonly #clock: Clock;
+  readonly #http: Deno.HttpClient;
+  readonly #socket: WebSocket;
+  readonly #awaited = new Map<number, (reply: Reply) => void>();
+  readonly #open = Promise.withResolvers<"open" | "connection_refused">();
+  #ids = 0;
+
+  constructor(path: string, clock: Clock) {
+    this.#clock = clock;
+    this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
+    this.#socket = new WebSocket("ws://localhost/", { client: this.#http });
+    this.#socket.onopen = () => this.#open.resolve("open");
+    this.#socket.onmessage = ({ data }) => this.#take(data);
+    this.#socket.onerror = (event) => event.preventDefault(); // A close follows, and tells.
+    this.#socket.onclose = () => {
+      this.#open.resolve("connection_refused");
+      for (const settle of this.#awaited.values()) settle({ state: "lost", reason: "hung_up" });
+      this.#http.close();
+    };
+  }
+
+  async opened(): Promise<"open" | Absence> {
+    return await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ?? "connect_timeout";
+  }
+
+  async call(method: string, params: unknown): Promise<Reply> {
+    if (this.#socket.readyState !== WebSocket.OPEN) return { state: "lost", reason: "hung_up" };
+    const id = ++this.#ids;
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    this.#awaited.set(id, resolve);
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
+    this.#awaited.delete(id);
+    return reply ?? { state: "lost", reason: "no_answer" };
+  }
+
+  say(method: string): void {
+    this.#socket.send(JSON.stringify({ method }));
+  }
+
+  /** Answers only: the server's own requests and news are for the terminals. */
+  #take(frame: unknown): void {
+    const { data } = Message.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
+    if (data?.id === undefined || data.method !== undefined) return;
+    const { error, result } = data;
+    const reply: Reply = error
+      ? { state: "refused", message: error.message }
+      : { state: "answered", result };
+    this.#awaited.get(data.id)?.(reply);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#socket.readyState <= WebSocket.OPEN) this.#socket.close();
+  }
+}
+
+function unlessMissing<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

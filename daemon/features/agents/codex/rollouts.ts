@@ -1,0 +1,72 @@
+/** Codex's own files of its sessions: what can be resumed, and where it was. */
+
+import { join } from "node:path";
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { readHead } from "../../../host/agent_files.ts";
+import type { Resume } from "../adapter.ts";
+import { isThreadId } from "./threads.ts";
+
+/** Its first line holds the model's instructions: some 20 kB as of 0.169.0. */
+const FIRST_LINE_BYTES_MAX = 1_048_576;
+
+const FirstLine = z.looseObject({
+  type: z.literal("session_meta"),
+  payload: z.looseObject({ id: z.string(), cwd: z.string() }),
+});
+
+/**
+ * `resume <id>`, once the session's rollout was found and says that it is this session, in this
+ * folder. Reasons: `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`,
+ * `other_path`.
+ */
+export function rolloutOf(codex_home: string, threadId: string, path: string): Resume {
+  if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
+  const file = find(join(codex_home, "sessions"), `-${threadId}.jsonl`, LEVELS);
+  if (file === undefined) return { ok: false, reason: "no_rollout" };
+  const { data } = FirstLine.safeParse(tryJson(firstLine(file)));
+  if (!data) return { ok: false, reason: "rollout_damaged" };
+  const { id, cwd } = data.payload;
+  if (id !== threadId) return { ok: false, reason: "rollout_of_another" };
+  if (realPath(cwd) !== realPath(path)) return { ok: false, reason: "other_path" };
+  return { ok: true, args: ["resume", threadId] };
+}
+
+/** `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
+const LEVELS = 3;
+
+/** The newest first: the names of folders and files begin with their date. */
+function find(dir: string, ending: string, levels: number): string | undefined {
+  const entries = entriesOf(dir).sort((a, b) => a.name < b.name ? 1 : -1);
+  for (const { name, isDirectory, isFile } of entries) {
+    const path = join(dir, name);
+    if (levels === 0 && isFile && name.startsWith("rollout-") && name.endsWith(ending)) return path;
+    const found = levels > 0 && isDirectory ? find(path, ending, levels - 1) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function entriesOf(dir: string): Deno.DirEntry[] {
+  try {
+    return [...Deno.readDirSync(dir)];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** Empty for a line that has no end. */
+function firstLine(path: string): string {
+  const head = readHead(path, FIRST_LINE_BYTES_MAX) ?? "";
+  return head.slice(0, Math.max(0, head.indexOf("\n")));
+}
+
+function realPath(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return path;
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+/** What the shared server knows of a session: is it loaded, does it work, is a dialog open. */
+
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import type { Addressee } from "../adapter.ts";
+import { type Absence, AppServer } from "./app_server.ts";
+import { isTested } from "./version.ts";
+
+/** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
+export type Doing = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
+
+/** A thread as its server tells it. */
+export interface Thread {
+  readonly doing: Doing;
+  /** Whether the server's release is one that the socket was proved with. */
+  readonly proved: boolean;
+}
+
+const Status = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("idle") }),
+  z.looseObject({ type: z.literal("notLoaded") }),
+  z.looseObject({ type: z.literal("systemError") }),
+  z.looseObject({ type: z.literal("active"), activeFlags: z.array(z.string()) }),
+]);
+const Answer = z.looseObject({
+  thread: z.looseObject({ id: z.string(), status: Status, canAcceptDirectInput: z.unknown() }),
+});
+
+/** Codex's thread ids are UUIDs; whatever else is said to be one names no thread. */
+export function isThreadId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
+}
+
+/** Reads a thread without loading it. */
+export async function readThread(server: AppServer, threadId: string): Promise<Thread> {
+  const proved = isTested(server.version);
+  const reply = await server.call("thread/read", { threadId });
+  // Its words for a thread that it has never had, or whose first prompt is still to come.
+  if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
+    return { proved, doing: "not_loaded" };
+  }
+  const { data } = Answer.safeParse(reply.state === "answered" ? reply.result : undefined);
+  return { proved, doing: data?.thread.id === threadId ? doingOf(data.thread) : "unknown" };
+}
+
+const Turns = z.looseObject({
+  thread: z.looseObject({
+    turns: z.array(z.looseObject({ id: z.string(), status: z.string() })),
+  }),
+});
+
+/** Interrupts the turn that a thread is at, as its user would. */
+export async function interrupt(server: AppServer, threadId: string): Promise<void> {
+  const reply = await server.call("thread/read", { threadId, includeTurns: true });
+  const { data } = Turns.safeParse(reply.state === "answered" ? reply.result : undefined);
+  const turns = data?.thread.turns.filter(({ status }) => status === "inProgress") ?? [];
+  for (const { id } of turns) await server.call("turn/interrupt", { threadId, turnId: id });
+}
+
+/** The thread of a registered agent, in a conversation of its own. */
+export async function threadOf(
+  codex_home: string,
+  { runtime_session_id }: Addressee,
+  clock: Clock,
+): Promise<Thread | Absence | "no_session"> {
+  if (runtime_session_id === null || !isThreadId(runtime_session_id)) return "no_session";
+  const server = await AppServer.meet(codex_home, clock);
+  if (typeof server === "string") return server;
+  using met = server;
+  return await readThread(met, runtime_session_id);
+}
+
+type Told = z.infer<typeof Answer>["thread"];
+
+function doingOf({ status, canAcceptDirectInput }: Told): Doing {
+  if (status.type === "notLoaded") return "not_loaded";
+  if (status.type === "systemError") return "broken";
+  if (canAcceptDirectInput === false) return "unknown";
+  if (status.type === "idle") return "idle";
+  // `waitingOnApproval` and `waitingOnUserInput` today; any other flag may be a dialog as well.
+  return status.activeFlags.length > 0 ? "awaiting_input" : "working";
+}

@@ -1,0 +1,26 @@
+/** The kinds of agents, and the ways to reach one: words that every feature shares. */
+
+import * as z from "zod";
+
+export const Backend = z.enum([
+  "claude-code",
+  "codex",
+  "gemini",
+  "opencode",
+  "copilot",
+  "generic",
+  "mcp-http",
+  "sdk",
+]);
+export type Backend = z.infer<typeof Backend>;
+
+/** What an agent is whose backend nobody named: any program in a pane. */
+export const ANY_PROGRAM = "generic" satisfies Backend;
+
+export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
+export type TurnState = z.infer<typeof TurnState>;
+
+export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"]);
+export type Transport = z.infer<typeof Transport>;
+export const RungName = z.enum(["native", "websocket", "pane", "hook"]);
+export type RungName = z.infer<typeof RungName>;

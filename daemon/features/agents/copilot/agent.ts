@@ -1,0 +1,50 @@
+/** Copilot CLI: reached by its pane; its records and its hooks report its turns. */
+
+import { type Env, homePath } from "../../../host/paths.ts";
+import type { AgentDefinition, AgentSetup } from "../definition.ts";
+
+const home = (env: Env) => env["COPILOT_HOME"] || homePath(env, ".copilot");
+const hooksFile = (env: Env) => `${home(env)}/settings.json`;
+const serverFile = (env: Env) => `${home(env)}/mcp-config.json`;
+
+const setup: AgentSetup = {
+  home,
+  hooks_file: hooksFile,
+  server_files: (env) => [serverFile(env)],
+  async edits(env, plan) {
+    const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
+    return [
+      { path: hooksFile(env), put: (settings) => installHooks(settings, plan), take: removeHooks },
+      { path: serverFile(env), put: (config) => installMcp(config, plan), take: removeMcp },
+    ];
+  },
+};
+
+export const copilot: AgentDefinition = {
+  id: "copilot",
+  title: "Copilot CLI",
+  programs: ["copilot"],
+  tested_version: "1.0.102",
+  transports: ["pane"],
+  permission_modes: [],
+  setup,
+  hooks: {
+    held_events: ["permissionRequest"],
+    pid_variable: "MESH_AGENT_PID",
+    // A payload does not name its event.
+    rewrite: (event) => (payload) => ({ ...payload, hookName: event }),
+    // The first hook comes with the first prompt; the MCP servers start with the session.
+    announcement: ({ COPILOT_AGENT_SESSION_ID: sessionId }) =>
+      sessionId ? { hookName: "arrived", sessionId, cwd: Deno.cwd() } : undefined,
+  },
+  async open(host) {
+    const { copilotAdapter } = await import("./copilot.ts");
+    const { copilotReader } = await import("./hooks.ts");
+    const config_dir = home(host.env);
+    return {
+      adapter: copilotAdapter({ ...host, config_dir }),
+      hooks: copilotReader({ config_dir, clock: host.clock }),
+    };
+  },
+  fixture: async () => (await import("./fixture.ts")).copilotFixture,
+};

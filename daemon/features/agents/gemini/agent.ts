@@ -1,0 +1,49 @@
+/** Gemini CLI: reached by its pane; its hooks and its screen report its turns. */
+
+import { type Env, homePath } from "../../../host/paths.ts";
+import type { AgentDefinition, AgentSetup } from "../definition.ts";
+import type { JsonObject } from "../install.ts";
+
+const home = (env: Env) => `${env["GEMINI_CLI_HOME"] || homePath(env)}/.gemini`;
+const settingsFile = (env: Env) => `${home(env)}/settings.json`;
+
+const setup: AgentSetup = {
+  home,
+  hooks_file: settingsFile,
+  server_files: (env) => [settingsFile(env)],
+  async edits(env, plan) {
+    const { install, remove } = await import("./setup.ts");
+    const put = (settings: JsonObject) => install(settings, plan);
+    return [{ path: settingsFile(env), put, take: remove }];
+  },
+};
+
+export const gemini: AgentDefinition = {
+  id: "gemini",
+  title: "Gemini CLI",
+  programs: ["gemini", "gemini-cli"],
+  tested_version: "0.61.0",
+  transports: ["pane"],
+  permission_modes: ["auto_edit", "yolo"],
+  setup,
+  hooks: {
+    held_events: [],
+    pid_variable: "MESH_AGENT_PID",
+    rewrite: (event) => event === "BeforeModel" ? withoutConversation : undefined,
+  },
+  async open(host) {
+    const { geminiAdapter } = await import("./gemini.ts");
+    const { geminiReader } = await import("./hooks.ts");
+    const config_dir = home(host.env);
+    return { adapter: geminiAdapter({ ...host, config_dir }), hooks: geminiReader(config_dir) };
+  },
+  fixture: async () => (await import("./fixture.ts")).geminiFixture,
+};
+
+/** The payload holds the whole conversation; the name of the model is enough. */
+function withoutConversation({ llm_request, ...payload }: Readonly<Record<string, unknown>>) {
+  const model = typeof llm_request === "object" && llm_request !== null && "model" in llm_request
+    ? llm_request.model
+    : undefined;
+  return { ...payload, llm_request: { model } };
+}

@@ -1,0 +1,110 @@
+/** What Gemini CLI's hooks tell us, with its records' help, and what they may be answered. */
+
+import * as z from "zod";
+import type { HookReader, HookReport } from "../adapter.ts";
+import { common, readerOf } from "../hooks/reading.ts";
+import { lastSaidOf } from "./sessions.ts";
+
+const SessionStart = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionStart"),
+  source: z.string(), // startup, resume or clear
+});
+const SessionEnd = z.object({
+  ...common,
+  hook_event_name: z.literal("SessionEnd"),
+  reason: z.string(), // exit, clear, logout, prompt_input_exit or other
+});
+const BeforeAgent = z.object({
+  ...common,
+  hook_event_name: z.literal("BeforeAgent"),
+  prompt: z.string(),
+});
+const AfterAgent = z.object({
+  ...common,
+  hook_event_name: z.literal("AfterAgent"),
+  prompt_response: z.string().optional(),
+});
+const Notification = z.object({
+  ...common,
+  hook_event_name: z.literal("Notification"),
+  notification_type: z.string(), // ToolPermission
+});
+const BeforeModel = z.object({
+  ...common,
+  hook_event_name: z.literal("BeforeModel"),
+  llm_request: z.object({ model: z.string().optional() }),
+});
+const Tool = z.object({
+  ...common,
+  hook_event_name: z.enum(["BeforeTool", "AfterTool"]),
+});
+
+const Known = z.discriminatedUnion("hook_event_name", [
+  SessionStart,
+  SessionEnd,
+  BeforeAgent,
+  AfterAgent,
+  Notification,
+  BeforeModel,
+  Tool,
+]);
+type Known = z.infer<typeof Known>;
+
+function particulars(data: Known): Partial<HookReport> {
+  switch (data.hook_event_name) {
+    case "SessionStart":
+      return { turn_state: "idle", source: data.source };
+    case "SessionEnd":
+      return data.reason === "clear" ? {} : { end_reason: data.reason };
+    case "BeforeAgent":
+      return { turn_state: "working", prompt: data.prompt };
+    case "AfterAgent":
+      return { turn_state: "idle", last_message: data.prompt_response ?? "" };
+    case "Notification":
+      return data.notification_type === "ToolPermission" ? { turn_state: "awaiting_input" } : {};
+    case "BeforeModel":
+      return { turn_state: "working", model: data.llm_request.model };
+    case "BeforeTool":
+    case "AfterTool":
+      return { turn_state: "working" };
+  }
+}
+
+/**
+ * The events after which the model reads what we add, beside the user's own words. What is added
+ * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ */
+function takesContext(event: string): boolean {
+  return event === "BeforeAgent";
+}
+
+/** Gemini shows the model what is added between tags, with `<` and `>` written out. */
+function answer(payload: unknown, context: string | null): Record<string, unknown> {
+  const { data } = Known.safeParse(payload);
+  if (!data || context === null || context === "" || !takesContext(data.hook_event_name)) return {};
+  const { hook_event_name: hookEventName } = data;
+  return { hookSpecificOutput: { hookEventName, additionalContext: context } };
+}
+
+/** The house's interface to all of this (`agents.ts`). Proved with 0.61.0. */
+export const geminiHooks: HookReader = {
+  read: readerOf(Known, particulars),
+  answer,
+  takesContext,
+};
+
+/**
+ * As in the house, where its records can be read: the hook holds all texts of the turn, one a line.
+ * The last of them is believed only where the hook's text ends with it.
+ */
+export function geminiReader(config_dir: string): HookReader {
+  return {
+    ...geminiHooks,
+    lastMessage({ last_message: whole, session_id: runtime_session_id, cwd: path }) {
+      if (!whole || path === undefined) return Promise.resolve(undefined);
+      const last = lastSaidOf(config_dir, { runtime_session_id, path });
+      return Promise.resolve(last && whole.endsWith(`\n${last}`) ? last : undefined);
+    },
+  };
+}

@@ -1,0 +1,252 @@
+/** Changes to the configuration files of other programs: shown first, backed up, all or nothing. */
+
+import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { diffArrays } from "diff";
+import { messageOf } from "kit/core/error.ts";
+import { removeOrNothing } from "../../host/paths.ts";
+
+/** A value that a JSON file can hold. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** What is needed to write ourselves into another program's settings. */
+export interface SetupPlan {
+  /** The command that runs mesh, word by word; absolute, because an agent's PATH may be any. */
+  readonly mesh: readonly string[];
+}
+
+/** The whole file, changed. A pure function: it may run more than once. */
+export type Change = (before: JsonObject) => JsonObject;
+
+export interface ChangeOptions {
+  /** Only says what would change. */
+  readonly dry_run: boolean;
+  /**
+   * Takes our part out again: where nothing else has changed since, the file is the same as
+   * before, byte for byte, and one that we created is gone.
+   */
+  readonly undo?: boolean;
+}
+
+const BACKUP = ".mesh-backup";
+/** The owner only: what we write may hold the daemon's token. */
+const NEW_FILE_MODE = 0o600;
+/** The agent may write the same file at any time: a lost race is run again, a few times. */
+const RACES_MAX = 5;
+/** The search for common lines ends after this many edits: its time grows with their square. */
+const EDITS_MAX = 2000;
+
+/** The file, or something in it, is not what it must be; it was left as it is. */
+export class Unchangeable extends Error {
+  override readonly name = "Unchangeable";
+}
+
+/** The whole text, changed. Puts in or takes out to the byte; throws `Unchangeable` otherwise. */
+export type TextChange = (before: string) => string;
+
+/** A file of an agent's, and what we change in it: a JSON object, or any text. */
+export type Edit =
+  | { readonly path: string; readonly put: Change; readonly take: Change }
+  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
+
+/** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
+export function applyChange(path: string, change: Change, options: ChangeOptions): string {
+  return apply(path, (real, before) => changed(real, before, change, options), options);
+}
+
+/** The same for a file of any other form, whose change knows by itself how to undo. */
+export function applyTextChange(path: string, change: TextChange, options: ChangeOptions): string {
+  return apply(path, (real, before) => {
+    const after = change(before ?? "");
+    if (after === (before ?? "")) return before;
+    const backup = readText(real + BACKUP);
+    // What was there before us was nothing, or an older file of ours.
+    const isOurs = options.undo && (backup === undefined || change(backup) === "");
+    return isOurs && after === "" ? undefined : after;
+  }, options);
+}
+
+function apply(
+  path: string,
+  next: (path: string, before: string | undefined) => string | undefined,
+  options: ChangeOptions,
+): string {
+  const real = target(path);
+  for (let race = 0; race < RACES_MAX; race++) {
+    const before = readText(real);
+    const after = next(real, before);
+    const shown = difference(path, before ?? "", after ?? "");
+    if (shown === "" || options.dry_run) return shown;
+    if (swap(real, before, after, options)) return shown;
+  }
+  throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
+}
+
+/** The new text; undefined for a file that is not to be. */
+function changed(
+  path: string,
+  before: string | undefined,
+  change: Change,
+  { undo }: ChangeOptions,
+): string | undefined {
+  const parsed = before === undefined ? {} : parse(path, before);
+  const next = change(parsed);
+  if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
+  if (undo) {
+    const backup = readText(path + BACKUP);
+    if (backup === undefined && meaning(next) === meaning({})) return undefined;
+    if (backup !== undefined && meaning(parse(path + BACKUP, backup)) === meaning(next)) {
+      return backup;
+    }
+  }
+  return print(next, before ?? "");
+}
+
+/** The file behind a link: dotfiles are often links into a repository, and stay links. */
+function target(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return path;
+    throw error;
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+export function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function parse(path: string, text: string): JsonObject {
+  let value: Json;
+  try {
+    value = text.trim() === "" ? {} : JSON.parse(text);
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new Unchangeable(`Cannot change "${path}": it is not JSON (${reason})`, { cause: error });
+  }
+  if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": it holds no JSON object`);
+  return value;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** With the indentation, the line ends and the last newline of the file as it was. */
+function print(next: JsonObject, before: string): string {
+  const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
+  const text = JSON.stringify(next, null, indent);
+  const ended = before === "" || before.endsWith("\n") ? `${text}\n` : text;
+  return before.includes("\r\n") ? ended.replaceAll("\n", "\r\n") : ended;
+}
+
+/** Two files mean the same when they differ in nothing but layout and empty lists or objects. */
+function meaning(value: JsonObject): string {
+  const bare = (at: Json): Json | undefined => {
+    if (typeof at !== "object" || at === null) return at;
+    if (isObject(at)) {
+      const kept = Object.entries(at).flatMap(([key, inner]): [string, Json][] => {
+        const value = bare(inner);
+        return value === undefined ? [] : [[key, value]];
+      });
+      return kept.length === 0 ? undefined : Object.fromEntries(kept);
+    }
+    return at.length === 0 ? undefined : at.map((inner) => bare(inner) ?? null);
+  };
+  return JSON.stringify(bare(value) ?? {});
+}
+
+/** False, and nothing done, when the file is no longer what it was. */
+function swap(
+  path: string,
+  before: string | undefined,
+  after: string | undefined,
+  { undo }: ChangeOptions,
+): boolean {
+  const backup = readText(path + BACKUP);
+  if (after === undefined) {
+    if (readText(path) !== before) return false;
+    Deno.removeSync(path);
+    if (backup !== undefined) Deno.removeSync(path + BACKUP);
+    return true;
+  }
+  if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);
+  const draft = `${path}.mesh-${Deno.pid}`;
+  write(draft, after, before === undefined ? undefined : Deno.statSync(path));
+  if (readText(path) !== before) {
+    Deno.removeSync(draft);
+    return false;
+  }
+  Deno.renameSync(draft, path);
+  if (undo && backup !== undefined) Deno.removeSync(path + BACKUP); // It has served.
+  return true;
+}
+
+function copy(path: string, to: string): void {
+  write(to, Deno.readTextFileSync(path), Deno.statSync(path));
+}
+
+/**
+ * Writes a new file with the mode and the owner of the one that it stands in for. Root may do this
+ * in another user's home, and that user may put links there: none is followed, and mode and owner
+ * are set on the open file.
+ */
+function write(path: string, text: string, like: Deno.FileInfo | undefined): void {
+  Deno.mkdirSync(dirname(path), { recursive: true });
+  const mode = like?.mode === null || like === undefined ? NEW_FILE_MODE : like.mode & 0o777;
+  removeOrNothing(path);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    const bytes = new TextEncoder().encode(text);
+    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+    fsyncSync(file);
+    if (like && like.uid !== null && like.gid !== null && like.uid !== Deno.uid()) {
+      fchownSync(file, like.uid, like.gid);
+    }
+    if (Deno.build.os !== "windows") fchmodSync(file, mode);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * The path, then the removed (`-`) and the added (`+`) lines. No lines around them: those may hold
+ * other programs' secrets.
+ */
+function difference(path: string, before: string, after: string): string {
+  if (before === after) return "";
+  const edits = compare(lines(before), lines(after));
+  return [path, ...(edits.length === 0 ? ["(only its layout changes)"] : edits)].join("\n");
+}
+
+function lines(text: string): string[] {
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+/** The lines that differ; all lines of both files where the files have too little in common. */
+function compare(before: string[], after: string[]): string[] {
+  const parts = diffArrays(before, after, { maxEditLength: EDITS_MAX }) ?? [
+    { removed: true, added: false, value: before },
+    { removed: false, added: true, value: after },
+  ];
+  return parts.filter(({ removed, added }) => removed || added)
+    .flatMap(({ added, value }) => value.map((line) => `${added ? "+" : "-"} ${line}`));
+}

@@ -1,0 +1,38 @@
+/** opencode: reached by its plugin's WebSocket, or by its pane where it has no plugin. */
+
+import { type Env, homePath } from "../../../host/paths.ts";
+import type { AgentDefinition, AgentSetup } from "../definition.ts";
+
+const home = (env: Env) => `${env["XDG_CONFIG_HOME"] || homePath(env, ".config")}/opencode`;
+const settingsFiles = (env: Env) =>
+  ["opencode.json", "opencode.jsonc"].map((name) => `${home(env)}/${name}`);
+
+/** Where its sessions are stored. */
+export const dataDir = (env: Env) =>
+  `${env["XDG_DATA_HOME"] || homePath(env, ".local", "share")}/opencode`;
+
+const setup: AgentSetup = {
+  home,
+  server_files: settingsFiles,
+  async edits(env, plan) {
+    const { installPlugin, removePlugin, serverEdits } = await import("./setup.ts");
+    const path = `${home(env)}/plugin/mesh.js`;
+    const plugin = { path, putText: installPlugin, takeText: removePlugin };
+    return [plugin, ...serverEdits(settingsFiles(env), plan)];
+  },
+};
+
+export const opencode: AgentDefinition = {
+  id: "opencode",
+  title: "opencode",
+  programs: ["opencode", "opencode-ai"],
+  tested_version: "1.18.33",
+  transports: ["websocket", "pane"],
+  permission_modes: [],
+  setup,
+  async open(host) {
+    const { opencodeAdapter } = await import("./opencode.ts");
+    return { adapter: opencodeAdapter({ ...host, data_dir: dataDir(host.env) }) };
+  },
+  fixture: async () => (await import("./fixture.ts")).opencodeFixture,
+};

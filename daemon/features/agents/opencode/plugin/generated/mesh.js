@@ -1,0 +1,713 @@
+/**
+ * mesh's plugin for opencode: one connection to the daemon of this computer, for the session in
+ * front. Written by `mesh setup --agent opencode`, and removed by `--uninstall`. It prints
+ * nothing, connects to nothing but loopback, and lets no error of its own reach opencode.
+ *
+ * Generated from daemon/features/agents/opencode/plugin/main.ts.
+ */
+
+// daemon/features/agents/opencode/plugin/main.ts
+import { execFileSync } from "node:child_process";
+import process2 from "node:process";
+
+// daemon/features/agents/opencode/plugin/quiet.ts
+import { readFileSync } from "node:fs";
+function quiet(work) {
+  return (...args) => {
+    try {
+      Promise.resolve(work(...args)).catch(() => void 0);
+    } catch {
+    }
+    return Promise.resolve();
+  };
+}
+function later(ms, work) {
+  const timer = setTimeout(quiet(work), ms);
+  unref(timer);
+  return timer;
+}
+function unref(timer) {
+  if (typeof timer !== "object" || timer === null || !("unref" in timer)) return;
+  if (typeof timer.unref === "function") timer.unref();
+}
+function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return void 0;
+  }
+}
+
+// daemon/features/agents/opencode/plugin/session.ts
+import process from "node:process";
+
+// daemon/host/paths.ts
+function statePath(env) {
+  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
+  return env["MESH_STATE"] || `${home}/mesh`;
+}
+
+// daemon/features/agents/opencode/plugin/connection.ts
+import { platform } from "node:process";
+var RETRY_MS = [
+  250,
+  500,
+  1e3,
+  2e3,
+  5e3
+];
+var FINAL_CODES = /* @__PURE__ */ new Set([
+  4004,
+  4009
+]);
+function isUp({ pid, process_started }) {
+  if (platform !== "linux" || process_started === void 0) return true;
+  const stat = readText(`/proc/${pid}/stat`) ?? "";
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
+}
+var Connection = class {
+  #state;
+  #greeting;
+  #listener;
+  #live;
+  #opening;
+  #timer;
+  #failures = 0;
+  #ended = false;
+  /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
+  constructor(state, greeting, listener) {
+    this.#state = state;
+    this.#greeting = greeting;
+    this.#listener = listener;
+  }
+  /** Opens a connection. One that is live is closed once the new one is accepted. */
+  open() {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    this.#opening?.close();
+    this.#opening = void 0;
+    const socket = this.#connect();
+    if (!socket) return this.#retry();
+    this.#opening = socket;
+    socket.onopen = quiet(() => {
+      const auth_token = readText(`${this.#state}/hook.token`)?.trim();
+      const token = auth_token ? {
+        auth_token
+      } : {};
+      socket.send(JSON.stringify({
+        type: "connect",
+        ...this.#greeting(),
+        ...token
+      }));
+    });
+    socket.onmessage = quiet(({ data }) => this.#receive(socket, JSON.parse(data)));
+    socket.onerror = () => void 0;
+    socket.onclose = quiet(({ code }) => this.#closed(socket, code));
+  }
+  send(frame) {
+    if (this.#live?.readyState !== WebSocket.OPEN) return;
+    this.#live.send(JSON.stringify(frame));
+  }
+  end() {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#opening?.close();
+    this.#live?.close();
+  }
+  /** The address is read each time: a restarted daemon may have another port. */
+  #connect() {
+    try {
+      const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
+      if (!isUp(info)) return void 0;
+      const at = new URL("/ws", info.url);
+      at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
+      return new WebSocket(at.href);
+    } catch {
+      return void 0;
+    }
+  }
+  #receive(socket, frame) {
+    if (frame["type"] === "ping") {
+      return socket.send(JSON.stringify({
+        type: "pong",
+        ping_id: frame["ping_id"]
+      }));
+    }
+    if (frame["type"] === "connected" && socket === this.#opening) {
+      const older = this.#live;
+      this.#live = socket;
+      this.#opening = void 0;
+      this.#failures = 0;
+      older?.close();
+      return this.#listener.up();
+    }
+    if (socket === this.#live) this.#listener.frame(frame);
+  }
+  #closed(socket, code) {
+    if (socket === this.#live) {
+      this.#live = void 0;
+      this.#listener.down();
+    } else if (socket === this.#opening) this.#opening = void 0;
+    else return;
+    if (!FINAL_CODES.has(code) && !this.#opening) this.#retry();
+  }
+  #retry() {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    const ms = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)] ?? 0;
+    this.#timer = later(ms, () => this.open());
+  }
+};
+
+// daemon/features/agents/opencode/plugin/deliveries.ts
+var KNOWN_MAX = 5e3;
+var Deliveries = class {
+  #known = /* @__PURE__ */ new Map();
+  #queue = [];
+  #send;
+  constructor(send) {
+    this.#send = send;
+  }
+  /** True for a new message. A known one is reported again, and not queued. */
+  take(frame) {
+    const { type, delivery_id: id, correlation_id, framed: text } = frame;
+    if (typeof id !== "string" || typeof text !== "string") return false;
+    const known = this.#known.get(id);
+    if (known) {
+      this.#report(known);
+      return false;
+    }
+    const proof = type === "ask" ? String(correlation_id) : id;
+    const delivery = {
+      id,
+      proof,
+      text,
+      state: "waiting",
+      seen: false
+    };
+    this.#known.set(id, delivery);
+    this.#queue.push(delivery);
+    for (const { id: id2, state } of this.#known.values()) {
+      if (this.#known.size <= KNOWN_MAX) break;
+      if (state === "accepted") this.#known.delete(id2);
+    }
+    return true;
+  }
+  next() {
+    return this.#queue.shift();
+  }
+  putBack(delivery) {
+    delivery.state = "waiting";
+    this.#queue.unshift(delivery);
+  }
+  /** The daemon keeps what was not taken, and sends it again. */
+  forgetWaiting() {
+    for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
+  }
+  accepted(delivery) {
+    if (delivery.state === "accepted") return;
+    delivery.state = "accepted";
+    this.#report(delivery);
+  }
+  rejected({ id }, detail) {
+    this.#known.delete(id);
+    this.#send({
+      type: "delivery_ack",
+      delivery_id: id,
+      status: "rejected",
+      detail
+    });
+  }
+  /** The messages that a prompt in the agent's own transcript shows. */
+  seenIn(text) {
+    const shown = [
+      ...this.#known.values()
+    ].filter(({ proof, state }) => state !== "waiting" && text.includes(proof));
+    for (const delivery of shown) {
+      delivery.seen = true;
+      delivery.state = "accepted";
+      this.#report(delivery);
+    }
+    return shown;
+  }
+  #report({ id, state, seen }) {
+    if (state !== "accepted") return;
+    this.#send({
+      type: "delivery_ack",
+      delivery_id: id,
+      status: "accepted"
+    });
+    if (seen) this.#send({
+      type: "delivery_ack",
+      delivery_id: id,
+      status: "seen"
+    });
+  }
+};
+
+// daemon/features/agents/opencode/plugin/sessions.ts
+var HISTORY_MAX = 200;
+var Sessions = class {
+  #client;
+  /** Sessions of subagents. */
+  #children = /* @__PURE__ */ new Set();
+  #created = /* @__PURE__ */ new Set();
+  constructor(client) {
+    this.#client = client;
+  }
+  /** Records a session that this process has created. */
+  add({ id, parentID }) {
+    if (id) (parentID ? this.#children : this.#created).add(id);
+  }
+  isCreated(id) {
+    return this.#created.has(id);
+  }
+  /** Whether it is no subagent's. */
+  async isRoot(id) {
+    if (this.#children.has(id)) return false;
+    if (this.#created.has(id)) return true;
+    const { data } = await this.#client.session.get({
+      path: {
+        id
+      }
+    });
+    if (data?.parentID) this.#children.add(id);
+    return !data?.parentID;
+  }
+  /** Creates a session; undefined where opencode refuses. */
+  async create() {
+    const { data } = await this.#client.session.create({});
+    if (data?.id) this.#created.add(data.id);
+    return data?.id;
+  }
+  /** Shows a session on the screen. */
+  async select(id) {
+    const headers = {
+      "content-type": "application/json"
+    };
+    const options = {
+      url: "/tui/select-session",
+      body: {
+        sessionID: id
+      },
+      headers
+    };
+    await this.#client._client?.post(options)?.catch?.(() => void 0);
+  }
+  /** The session of this folder that was used last. */
+  async last() {
+    const { data } = await this.#client.session.list();
+    const roots = (data ?? []).filter(({ parentID }) => !parentID);
+    return roots.sort((a, b) => b.time.updated - a.time.updated)[0]?.id;
+  }
+  /** The text of a session's latest prompts. */
+  async promptsOf(id) {
+    const query = {
+      limit: HISTORY_MAX
+    };
+    const { data } = await this.#client.session.messages({
+      path: {
+        id
+      },
+      query
+    });
+    const prompts = (data ?? []).filter(({ info }) => info.role === "user");
+    return prompts.flatMap(({ parts }) => parts.map((part) => part.text ?? "")).join("\n");
+  }
+  prompt(id, text) {
+    const body = {
+      parts: [
+        {
+          type: "text",
+          text
+        }
+      ]
+    };
+    return this.#client.session.promptAsync({
+      path: {
+        id
+      },
+      body
+    });
+  }
+};
+
+// daemon/features/agents/opencode/plugin/turn.ts
+var Turn = class {
+  busy = false;
+  /** False before the first prompt of a session that this process created. */
+  began = false;
+  model;
+  /** Open dialogs: id to session. */
+  #dialogs = /* @__PURE__ */ new Map();
+  /** After a declined dialog opencode ends the turn, and leaves unread what came in meanwhile. */
+  #declined = false;
+  #answer = {
+    id: "",
+    texts: /* @__PURE__ */ new Map()
+  };
+  /** Our messages that no answer has followed yet: message id to the delivery's proof. */
+  #unread = /* @__PURE__ */ new Map();
+  /** Another session is in front. */
+  begin({ began }) {
+    this.busy = false;
+    this.began = began;
+    this.#unread.clear();
+  }
+  get atDialog() {
+    return this.#dialogs.size > 0;
+  }
+  /** False at a dialog: what comes in while one is open is never read if it is declined. */
+  get takesPrompts() {
+    return !this.atDialog && !this.#declined;
+  }
+  dialog(type, { id = "", requestID = "", sessionID, reply }) {
+    if (type.endsWith(".asked")) this.#dialogs.set(id, sessionID);
+    else if (this.#dialogs.delete(requestID)) {
+      this.#declined = reply === "reject" || type.endsWith(".rejected");
+    }
+  }
+  /** The assistant answers a message, and with it all that came before: ids rise. */
+  answers({ id = "", parentID = "", ...model }) {
+    if (id !== this.#answer.id) this.#answer = {
+      id,
+      texts: /* @__PURE__ */ new Map()
+    };
+    for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
+    this.uses(model);
+  }
+  part({ id = "", messageID, type, text = "" }) {
+    if (type === "text" && messageID === this.#answer.id) this.#answer.texts.set(id, text);
+  }
+  uses(model) {
+    if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
+  }
+  /** The turn of this session has ended; returns the text of its last answer. */
+  end(session) {
+    this.busy = false;
+    this.#declined = false;
+    for (const [id2, of] of this.#dialogs) if (of === session) this.#dialogs.delete(id2);
+    const { id, texts } = this.#answer;
+    this.#answer = {
+      id: "",
+      texts: /* @__PURE__ */ new Map()
+    };
+    return {
+      id,
+      text: [
+        ...texts.values()
+      ].join("\n")
+    };
+  }
+  sent(message_id, proof) {
+    this.#unread.set(message_id, proof);
+  }
+  get hasUnread() {
+    return this.#unread.size > 0;
+  }
+  /** The proofs of what is unread; they are named once. */
+  takeUnread() {
+    const proofs = [
+      ...this.#unread.values()
+    ];
+    this.#unread.clear();
+    return proofs;
+  }
+  /** As the daemon is told. */
+  get status() {
+    const rest = this.began ? "idle" : "pending_first_turn";
+    const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
+    const status = this.busy || this.atDialog ? "busy" : "online";
+    const model = this.model ? {
+      model: this.model
+    } : {};
+    return {
+      type: "status",
+      status,
+      turn_state,
+      ...model
+    };
+  }
+};
+
+// daemon/features/agents/opencode/plugin/session.ts
+var HOOK_VERSION = "1";
+var UNREAD_AFTER_MS = 1e3;
+var NOT_READ = "[mesh] Not read yet, further up:";
+var OPEN_AGAIN_MS = 1e3;
+var CHAT_CHARS_MAX = 65536;
+var Session = class {
+  #ctx;
+  #env;
+  /** The command line of opencode. */
+  #args;
+  #connection;
+  #deliveries = new Deliveries((frame) => this.#connection.send(frame));
+  #sessions;
+  #turn = new Turn();
+  #id;
+  #reported = "";
+  /** What a resumed session was told before. */
+  #history = "";
+  #reading = false;
+  #prompting = false;
+  #naming;
+  constructor(ctx, env, args) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#args = args;
+    this.#sessions = new Sessions(ctx.client);
+    this.#connection = new Connection(statePath(env), () => this.#greeting(), {
+      up: () => this.#reportTurn({
+        again: true
+      }),
+      down: () => this.#deliveries.forgetWaiting(),
+      frame: (frame) => {
+        if (this.#deliveries.take(frame)) void this.#deliver();
+      }
+    });
+  }
+  begin() {
+    const resumed = resumedBy(this.#args);
+    if (resumed === "last") void this.#serveLast();
+    else if (resumed !== void 0) this.#serve(resumed);
+    else this.#connection.open();
+  }
+  end() {
+    this.#connection.end();
+  }
+  #greeting() {
+    return {
+      display_name: "opencode",
+      backend: "opencode",
+      path: this.#ctx.directory,
+      agent_pid: process.pid,
+      capabilities: [
+        "delivery_receipts",
+        "framed_text"
+      ],
+      metadata: {
+        hook_version: HOOK_VERSION,
+        pane: this.#env["TMUX_PANE"] ?? null
+      },
+      ...paneOf(this.#env),
+      ...this.#id && {
+        runtime_session_id: this.#id
+      },
+      ...this.#turn.model && {
+        model: this.#turn.model
+      }
+    };
+  }
+  /** Gives what waits to the agent, one message after the other. */
+  async #deliver() {
+    if (this.#prompting) return;
+    this.#prompting = true;
+    try {
+      while (this.#mayPrompt()) {
+        const delivery = this.#deliveries.next();
+        if (!delivery || !await this.#prompt(delivery)) break;
+      }
+    } finally {
+      this.#prompting = false;
+    }
+  }
+  #mayPrompt() {
+    if (!this.#turn.takesPrompts || this.#reading) return false;
+    return this.#turn.busy || !this.#args.includes("run");
+  }
+  /** False when no message can be given now. */
+  async #prompt(delivery) {
+    if (this.#history.includes(delivery.proof)) {
+      delivery.seen = true;
+      this.#deliveries.accepted(delivery);
+      return true;
+    }
+    delivery.state = "prompting";
+    const id = this.#id ?? await this.#create();
+    if (!id) {
+      this.#deliveries.putBack(delivery);
+      later(OPEN_AGAIN_MS, () => this.#deliver());
+      return false;
+    }
+    try {
+      const { error, response } = await this.#sessions.prompt(id, delivery.text);
+      if (!error) this.#deliveries.accepted(delivery);
+      else if (response?.status === 404) {
+        if (this.#id === id) this.#id = void 0;
+        this.#deliveries.putBack(delivery);
+      } else {
+        this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
+      }
+    } catch {
+      delivery.state = "unclear";
+    }
+    return true;
+  }
+  /** The first screen has no session yet; a draft in its composer stays where it is. */
+  async #create() {
+    const id = await this.#sessions.create();
+    if (!id) return void 0;
+    this.#serve(id);
+    await this.#sessions.select(id);
+    return id;
+  }
+  async #serveLast() {
+    const last = await this.#sessions.last();
+    if (last) this.#serve(last);
+    else this.#connection.open();
+  }
+  /** Puts a session in front; a new greeting reports it to the daemon. */
+  #serve(id) {
+    if (this.#id === id) return;
+    this.#id = id;
+    this.#history = "";
+    this.#turn.begin({
+      began: !this.#sessions.isCreated(id)
+    });
+    if (this.#turn.began) void this.#readHistory(id);
+    this.#connection.open();
+  }
+  /** Reads what a resumed session was told by an earlier process. */
+  async #readHistory(id) {
+    this.#reading = true;
+    try {
+      const text = await this.#sessions.promptsOf(id);
+      if (this.#id === id) this.#history = text;
+    } finally {
+      this.#reading = false;
+    }
+    void this.#deliver();
+  }
+  /** A message of the user's, or of ours, in any session of this process. */
+  async said(id, { message, parts }) {
+    if (!await this.#isServed(id)) return;
+    this.#serve(id);
+    this.#turn.began = true;
+    this.#turn.uses(message.model);
+    const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic).map((part) => part.text).join("\n");
+    const shown = this.#deliveries.seenIn(text);
+    if (!text.startsWith(NOT_READ)) {
+      for (const { proof } of shown) this.#turn.sent(message.id, proof);
+    }
+    this.#chat("user", text, message.id);
+  }
+  /** A subagent has a session of its own, which is not served. */
+  async #isServed(id) {
+    return this.#id === id || await this.#sessions.isRoot(id);
+  }
+  async event(type, properties) {
+    const { info, sessionID, part } = properties;
+    if (type === "session.created") {
+      if (info) this.#sessions.add(info);
+    } else if (type === "session.deleted" && (sessionID ?? info?.id) === this.#id) {
+      this.#id = void 0;
+    } else if (type === "tui.session.select") {
+      if (sessionID !== void 0 && await this.#isServed(sessionID)) this.#serve(sessionID);
+    } else if (isDialog(type) || (sessionID ?? info?.sessionID ?? part?.sessionID) === this.#id) {
+      this.#follow(type, properties);
+    }
+  }
+  #follow(type, properties) {
+    const { status, info, part } = properties;
+    if (isDialog(type)) this.#turn.dialog(type, properties);
+    else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
+    else if (type === "session.idle") this.#idle();
+    else if (type === "message.updated" && info?.role === "assistant") this.#turn.answers(info);
+    else if (type === "message.part.updated" && part) this.#turn.part(part);
+    this.#reportTurn();
+    if (isDialog(type) || type === "session.status") void this.#deliver();
+  }
+  #idle() {
+    const { id, text } = this.#turn.end(this.#id);
+    this.#chat("assistant", text, id);
+    void this.#deliver();
+    clearTimeout(this.#naming);
+    if (this.#turn.hasUnread) {
+      this.#naming = later(UNREAD_AFTER_MS, () => this.#nameUnread());
+    }
+  }
+  /** The user broke a turn off, with our messages in its queue: they are named, not repeated. */
+  async #nameUnread() {
+    if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
+    const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;
+    if (this.#id !== void 0) await this.#sessions.prompt(this.#id, text);
+  }
+  #reportTurn({ again = false } = {}) {
+    const text = JSON.stringify(this.#turn.status);
+    if (text === this.#reported && !again) return;
+    this.#reported = text;
+    this.#connection.send(this.#turn.status);
+  }
+  #chat(role, text, turn_id) {
+    if (text.trim() === "") return;
+    const cut = text.slice(0, CHAT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
+    this.#connection.send({
+      type: "chat_turn",
+      role,
+      text: cut,
+      turn_id
+    });
+  }
+};
+function isDialog(type) {
+  return /^(permission|question)\./.test(type);
+}
+function resumedBy(args) {
+  const at = args.findIndex((arg) => arg === "-s" || arg === "--session");
+  const named = args.map((arg) => /^--session=(.+)$/.exec(arg)?.[1]).find(Boolean);
+  const id = named ?? (at < 0 ? void 0 : args[at + 1]);
+  if (id?.startsWith("ses_")) return id;
+  return args.some((arg) => arg === "-c" || arg === "--continue") ? "last" : void 0;
+}
+function paneOf({ TMUX, TMUX_PANE: pane_id }) {
+  const tmux_socket = TMUX?.split(",")[0];
+  return pane_id && tmux_socket ? {
+    pane_id,
+    tmux_socket
+  } : {};
+}
+
+// daemon/features/agents/opencode/plugin/main.ts
+var MeshPlugin = (ctx, given) => {
+  const { env, args } = given ?? {
+    env: environment(),
+    args: commandLine()
+  };
+  const session = new Session(ctx, env, args);
+  session.begin();
+  return Promise.resolve({
+    event: quiet(({ event }) => session.event(event.type, event.properties ?? {})),
+    "chat.message": quiet((input, output) => session.said(input.sessionID, output)),
+    dispose: quiet(() => session.end())
+  });
+};
+function environment() {
+  return Object.fromEntries(Object.entries(process2.env).flatMap(([name, value]) => value === void 0 ? [] : [
+    [
+      name,
+      value
+    ]
+  ]));
+}
+function commandLine() {
+  return readText("/proc/self/cmdline")?.split("\0") ?? commandLineOfPs();
+}
+function commandLineOfPs() {
+  try {
+    const args = [
+      "-o",
+      "args=",
+      "-p",
+      String(process2.pid)
+    ];
+    return execFileSync("ps", args, {
+      encoding: "utf8"
+    }).trim().split(/\s+/);
+  } catch {
+    return [];
+  }
+}
+export {
+  MeshPlugin
+};

@@ -1,0 +1,48 @@
+/** The entry of mesh's plugin for opencode, which `deno task gen` bundles into one file. */
+
+import { execFileSync } from "node:child_process";
+import process from "node:process";
+import type { Env } from "../../../../host/paths.ts";
+import type { Context, Hooks } from "./opencode.ts";
+import { quiet, readText } from "./quiet.ts";
+import { Session } from "./session.ts";
+
+/** The surroundings that a test gives in place of this process's own. */
+export interface Given {
+  readonly env: Env;
+  readonly args: readonly string[];
+}
+
+/** The only export, because opencode takes each export for a plugin. */
+export const MeshPlugin = (ctx: Context, given?: Given): Promise<Hooks> => {
+  const { env, args } = given ?? { env: environment(), args: commandLine() };
+  const session = new Session(ctx, env, args);
+  session.begin();
+  return Promise.resolve({
+    event: quiet(({ event }) => session.event(event.type, event.properties ?? {})),
+    "chat.message": quiet((input, output) => session.said(input.sessionID, output)),
+    dispose: quiet(() => session.end()),
+  });
+};
+
+function environment(): Env {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]]
+    ),
+  );
+}
+
+/** The command line of opencode; its plugins run in a worker that has another. */
+function commandLine(): readonly string[] {
+  return readText("/proc/self/cmdline")?.split("\0") ?? commandLineOfPs();
+}
+
+function commandLineOfPs(): readonly string[] {
+  try {
+    const args = ["-o", "args=", "-p", String(process.pid)];
+    return execFileSync("ps", args, { encoding: "utf8" }).trim().split(/\s+/);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,257 @@
+/** The session in front of this opencode: registered with the daemon, and given its messages. */
+
+import process from "node:process";
+import { type Env, statePath } from "../../../../host/paths.ts";
+import { Connection, type Frame } from "./connection.ts";
+import { Deliveries, type Delivery } from "./deliveries.ts";
+import type { Context, Properties, Said } from "./opencode.ts";
+import { later, type Timer } from "./quiet.ts";
+import { Sessions } from "./sessions.ts";
+import { Turn } from "./turn.ts";
+
+/** Raised with every change of the plugin. */
+const HOOK_VERSION = "1";
+/** A turn that ended with an unread message starts no other by itself after so long. */
+const UNREAD_AFTER_MS = 1000;
+const NOT_READ = "[mesh] Not read yet, further up:";
+const OPEN_AGAIN_MS = 1000;
+/** 262,144 bytes, whatever the characters are. */
+const CHAT_CHARS_MAX = 65_536;
+
+export class Session {
+  readonly #ctx: Context;
+  readonly #env: Env;
+  /** The command line of opencode. */
+  readonly #args: readonly string[];
+  readonly #connection: Connection;
+  readonly #deliveries = new Deliveries((frame) => this.#connection.send(frame));
+  readonly #sessions: Sessions;
+  readonly #turn = new Turn();
+  #id: string | undefined;
+  #reported = "";
+  /** What a resumed session was told before. */
+  #history = "";
+  #reading = false;
+  #prompting = false;
+  #naming: Timer | undefined;
+
+  constructor(ctx: Context, env: Env, args: readonly string[]) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#args = args;
+    this.#sessions = new Sessions(ctx.client);
+    this.#connection = new Connection(statePath(env), () => this.#greeting(), {
+      up: () => this.#reportTurn({ again: true }),
+      down: () => this.#deliveries.forgetWaiting(),
+      frame: (frame) => {
+        if (this.#deliveries.take(frame)) void this.#deliver();
+      },
+    });
+  }
+
+  begin(): void {
+    const resumed = resumedBy(this.#args);
+    if (resumed === "last") void this.#serveLast();
+    else if (resumed !== undefined) this.#serve(resumed);
+    else this.#connection.open();
+  }
+
+  end(): void {
+    this.#connection.end();
+  }
+
+  #greeting(): Frame {
+    return {
+      display_name: "opencode", // The daemon names it after its folder.
+      backend: "opencode",
+      path: this.#ctx.directory,
+      agent_pid: process.pid,
+      capabilities: ["delivery_receipts", "framed_text"],
+      metadata: { hook_version: HOOK_VERSION, pane: this.#env["TMUX_PANE"] ?? null },
+      ...paneOf(this.#env),
+      ...(this.#id && { runtime_session_id: this.#id }),
+      ...(this.#turn.model && { model: this.#turn.model }),
+    };
+  }
+
+  /** Gives what waits to the agent, one message after the other. */
+  async #deliver(): Promise<void> {
+    if (this.#prompting) return;
+    this.#prompting = true;
+    try {
+      while (this.#mayPrompt()) {
+        const delivery = this.#deliveries.next();
+        if (!delivery || !await this.#prompt(delivery)) break;
+      }
+    } finally {
+      this.#prompting = false;
+    }
+  }
+
+  #mayPrompt(): boolean {
+    if (!this.#turn.takesPrompts || this.#reading) return false;
+    // `opencode run` ends with its turn: what comes in later would be lost in its transcript.
+    return this.#turn.busy || !this.#args.includes("run");
+  }
+
+  /** False when no message can be given now. */
+  async #prompt(delivery: Delivery): Promise<boolean> {
+    if (this.#history.includes(delivery.proof)) {
+      delivery.seen = true;
+      this.#deliveries.accepted(delivery);
+      return true;
+    }
+    delivery.state = "prompting";
+    const id = this.#id ?? await this.#create();
+    if (!id) {
+      this.#deliveries.putBack(delivery);
+      later(OPEN_AGAIN_MS, () => this.#deliver());
+      return false;
+    }
+    try {
+      const { error, response } = await this.#sessions.prompt(id, delivery.text);
+      if (!error) this.#deliveries.accepted(delivery);
+      else if (response?.status === 404) {
+        // The session was deleted meanwhile: the next one takes the message.
+        if (this.#id === id) this.#id = undefined;
+        this.#deliveries.putBack(delivery);
+      } else {
+        this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
+      }
+    } catch {
+      // opencode may have taken it: it is not given again, and its own message would prove it.
+      delivery.state = "unclear";
+    }
+    return true;
+  }
+
+  /** The first screen has no session yet; a draft in its composer stays where it is. */
+  async #create(): Promise<string | undefined> {
+    const id = await this.#sessions.create();
+    if (!id) return undefined;
+    this.#serve(id);
+    await this.#sessions.select(id);
+    return id;
+  }
+
+  async #serveLast(): Promise<void> {
+    const last = await this.#sessions.last();
+    if (last) this.#serve(last);
+    else this.#connection.open();
+  }
+
+  /** Puts a session in front; a new greeting reports it to the daemon. */
+  #serve(id: string): void {
+    if (this.#id === id) return;
+    this.#id = id;
+    this.#history = "";
+    this.#turn.begin({ began: !this.#sessions.isCreated(id) });
+    if (this.#turn.began) void this.#readHistory(id);
+    this.#connection.open();
+  }
+
+  /** Reads what a resumed session was told by an earlier process. */
+  async #readHistory(id: string): Promise<void> {
+    this.#reading = true;
+    try {
+      const text = await this.#sessions.promptsOf(id);
+      if (this.#id === id) this.#history = text;
+    } finally {
+      this.#reading = false;
+    }
+    void this.#deliver();
+  }
+
+  /** A message of the user's, or of ours, in any session of this process. */
+  async said(id: string, { message, parts }: Said): Promise<void> {
+    if (!await this.#isServed(id)) return;
+    this.#serve(id);
+    this.#turn.began = true;
+    this.#turn.uses(message.model);
+    const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic)
+      .map((part) => part.text).join("\n");
+    const shown = this.#deliveries.seenIn(text);
+    // A message that only names others is not named itself.
+    if (!text.startsWith(NOT_READ)) {
+      for (const { proof } of shown) this.#turn.sent(message.id, proof);
+    }
+    this.#chat("user", text, message.id);
+  }
+
+  /** A subagent has a session of its own, which is not served. */
+  async #isServed(id: string): Promise<boolean> {
+    return this.#id === id || await this.#sessions.isRoot(id);
+  }
+
+  async event(type: string, properties: Properties): Promise<void> {
+    const { info, sessionID, part } = properties;
+    if (type === "session.created") {
+      if (info) this.#sessions.add(info);
+    } else if (type === "session.deleted" && (sessionID ?? info?.id) === this.#id) {
+      this.#id = undefined;
+    } else if (type === "tui.session.select") {
+      if (sessionID !== undefined && await this.#isServed(sessionID)) this.#serve(sessionID);
+    } else if (isDialog(type) || (sessionID ?? info?.sessionID ?? part?.sessionID) === this.#id) {
+      this.#follow(type, properties);
+    }
+  }
+
+  #follow(type: string, properties: Properties): void {
+    const { status, info, part } = properties;
+    if (isDialog(type)) this.#turn.dialog(type, properties);
+    else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
+    else if (type === "session.idle") this.#idle();
+    else if (type === "message.updated" && info?.role === "assistant") this.#turn.answers(info);
+    else if (type === "message.part.updated" && part) this.#turn.part(part);
+    this.#reportTurn();
+    if (isDialog(type) || type === "session.status") void this.#deliver();
+  }
+
+  #idle(): void {
+    const { id, text } = this.#turn.end(this.#id);
+    this.#chat("assistant", text, id);
+    void this.#deliver();
+    clearTimeout(this.#naming); // opencode may report the end of a turn twice.
+    if (this.#turn.hasUnread) {
+      this.#naming = later(UNREAD_AFTER_MS, () => this.#nameUnread());
+    }
+  }
+
+  /** The user broke a turn off, with our messages in its queue: they are named, not repeated. */
+  async #nameUnread(): Promise<void> {
+    if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
+    const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;
+    if (this.#id !== undefined) await this.#sessions.prompt(this.#id, text);
+  }
+
+  #reportTurn({ again = false } = {}): void {
+    const text = JSON.stringify(this.#turn.status);
+    if (text === this.#reported && !again) return;
+    this.#reported = text;
+    this.#connection.send(this.#turn.status);
+  }
+
+  #chat(role: string, text: string, turn_id: string): void {
+    if (text.trim() === "") return;
+    const cut = text.slice(0, CHAT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
+    this.#connection.send({ type: "chat_turn", role, text: cut, turn_id });
+  }
+}
+
+function isDialog(type: string): boolean {
+  return /^(permission|question)\./.test(type);
+}
+
+/** The session that the command line resumes: an id, or the last one of the folder. */
+function resumedBy(args: readonly string[]): string | "last" | undefined {
+  const at = args.findIndex((arg) => arg === "-s" || arg === "--session");
+  const named = args.map((arg) => /^--session=(.+)$/.exec(arg)?.[1]).find(Boolean);
+  const id = named ?? (at < 0 ? undefined : args[at + 1]);
+  if (id?.startsWith("ses_")) return id;
+  return args.some((arg) => arg === "-c" || arg === "--continue") ? "last" : undefined;
+}
+
+function paneOf({ TMUX, TMUX_PANE: pane_id }: Env) {
+  const tmux_socket = TMUX?.split(",")[0];
+  return pane_id && tmux_socket ? { pane_id, tmux_socket } : {};
+}

@@ -1,0 +1,104 @@
+/** What an end of an ask is called: the answer that was meant, the resolution, the refusal. */
+
+import { Problem } from "kit/core/problem.ts";
+import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
+import type { Question } from "../messages/question.ts";
+
+/** The scope of a question that lets a tool run, and the one option that does (contract 3). */
+export const TOOL_PERMISSION = "tool_permission";
+const ALLOW = "allow";
+
+/** Outcomes that need no option and no text. */
+const REFUSALS: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
+
+/** The refusal of whoever comes after the end. */
+export function closed({ correlation_id, close_reason }: Ask): Problem {
+  return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
+}
+
+/** The option that a text names, by its id or else its title. */
+export function choose(question: Question, text: string): TypedAnswer {
+  const { options } = question;
+  const said = text.trim().toLowerCase();
+  const option = options.find(({ id }) => id === text) ??
+    options.find(({ id }) => id.toLowerCase() === said) ??
+    options.find(({ title }) => title.toLowerCase() === said);
+  if (!option) throw unknownOption(question, text);
+  return { outcome: "answered", option_id: option.id, text: option.title, message: null };
+}
+
+/** An answer as it is said. */
+export interface Said {
+  readonly option_id?: string | undefined;
+  readonly text?: string | undefined;
+  readonly message?: string | undefined;
+  readonly outcome?: Outcome | undefined;
+}
+
+/**
+ * The answer to a structured question: a choice needs an option, by its id or by a text that names
+ * it; a text needs a text; an acknowledgement needs nothing. A refusal needs nothing either.
+ */
+export function toAnswer(question: Question, said: Said): TypedAnswer {
+  const { kind } = question;
+  const { text = null, message = null } = said;
+  const outcome = said.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
+  const refuses = REFUSALS.includes(outcome);
+  if (outcome === "acknowledged" && kind !== "acknowledge") {
+    throw misfit("outcome", `A ${kind} is answered, not acknowledged`);
+  }
+  if (kind !== "choice") {
+    if (said.option_id !== undefined) throw unknownOption(question, said.option_id);
+    if (kind === "text" && !refuses && !text?.trim()) throw misfit("text", "It asks for a text");
+    return { outcome, option_id: null, text, message };
+  }
+  const chosen = chosenOf(question, said, refuses);
+  if (refuses && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
+    throw misfit("outcome", `It cannot be ${outcome} and allowed at once`);
+  }
+  return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
+}
+
+function chosenOf(question: Question, { option_id, text }: Said, refuses: boolean) {
+  if (option_id !== undefined) {
+    const option = question.options.find(({ id }) => id === option_id);
+    if (!option) throw unknownOption(question, option_id);
+    return { option_id, text: text ?? option.title };
+  }
+  if (refuses) return undefined;
+  if (text === undefined) throw misfit("option_id", "A choice needs an option");
+  return choose(question, text);
+}
+
+/** What the asker reads of an answer; null when it holds no word. */
+export function replyOf({ text, message }: TypedAnswer): string | null {
+  return [text, message].filter((part) => part !== null).join("\n") || null;
+}
+
+/** What a wait answers once there is an end. */
+export function toResolution(ask: Ask): Resolution {
+  const { correlation_id, outcome, reply, close_reason, reply_attachments, responder } = ask;
+  return {
+    correlation_id,
+    status: "resolved",
+    outcome: outcome ?? "failed",
+    reply,
+    close_reason: close_reason ?? "ack",
+    option_id: ask.answer?.option_id ?? null,
+    reply_attachments,
+    responder,
+    closed_at: ask.closed_at ?? ask.created_at,
+  };
+}
+
+function unknownOption({ options }: Question, option: string): Problem {
+  const known = options.map(({ id }) => id).join(", ");
+  return new Problem("unknown_option", { option, options: known });
+}
+
+function misfit(path: string, message: string): Problem {
+  return new Problem("invalid_request", {
+    summary: `${path}: ${message}`,
+    issues: [{ path, message }],
+  });
+}

@@ -1,0 +1,323 @@
+/** What the world may say about asks: questions that want replies. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Instant, Name, QueryNumber, Sender, Shown, Text, TextOrNone } from "kit/core/schema.ts";
+import { Attaching, Attachments } from "../messages/attachments/contract.ts";
+import { DeliveryState } from "../messages/contract.ts";
+import { Voice } from "../peers/contract.ts";
+import { Question } from "../messages/question.ts";
+import { GivenMetadata } from "../peers/contract.ts";
+import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
+import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+import { Routing } from "./routing/contract.ts";
+
+export const WAIT_SECONDS_MAX = 50;
+export const WAIT_SECONDS = 45;
+
+const maybe = z.string().nullable();
+const reasons = Object.keys(CLOSINGS) as [CloseReason, ...CloseReason[]];
+export const CloseReasons = z.enum(reasons);
+export const Outcome = z.enum([
+  "acknowledged",
+  "answered",
+  "declined",
+  "denied",
+  "timed_out",
+  "cancelled",
+  "failed",
+]);
+export type Outcome = z.infer<typeof Outcome>;
+
+/** A question as it is asked: it can be answered. */
+export const GivenQuestion = Question.refine(
+  ({ kind, options }) => kind !== "choice" || options.length > 0,
+  "A choice needs options",
+).refine(
+  ({ options }) => new Set(options.map(({ id }) => id)).size === options.length,
+  "Two options have the same id",
+).refine(
+  ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
+  { path: ["metadata"], message: "Too long, or nested too deep" },
+);
+
+export const TypedAnswer = z.object({
+  outcome: Outcome,
+  option_id: maybe,
+  text: maybe,
+  message: maybe,
+});
+export type TypedAnswer = z.output<typeof TypedAnswer>;
+
+export const Origin = z.object({ surface: Shown.max(255), ref: Shown.max(255) });
+export const ReplyDelivery = z.enum(["push", "pull"]);
+
+/** The ask record (contract 2). `status` is derived from `state`. */
+export const Ask = z.object({
+  correlation_id: z.string(),
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  to_peer_name: z.string(),
+  circle: maybe,
+  text: z.string(),
+  attachments: Attachments,
+  reply_to: maybe,
+  parent_id: maybe,
+  question: Question.nullable(),
+  answer: TypedAnswer.nullable(),
+  origin: Origin.nullable(),
+  routing: z.record(z.string(), z.unknown()).nullable(),
+  reply_delivery: ReplyDelivery,
+  state: z.enum(askMachine.states),
+  status: z.enum(["pending", "resolved"]),
+  close_reason: CloseReasons.nullable(),
+  outcome: Outcome.nullable(),
+  reply: maybe,
+  /** Who speaks in the reply; null where nobody does. */
+  reply_voice: Voice.nullable(),
+  reply_attachments: Attachments,
+  responder: maybe,
+  created_at: Instant,
+  delivered_at: Instant.nullable(),
+  seen_at: Instant.nullable(),
+  closed_at: Instant.nullable(),
+}).meta({ id: "Ask" });
+export type Ask = z.output<typeof Ask>;
+
+const given = {
+  from_peer: Sender,
+  text: Text,
+  attachments: Attaching.optional(),
+  reply_to: z.string().optional(),
+  circle: Name.optional(),
+  bypass_circle: z.boolean().optional(),
+};
+
+export const openAsk = contract({
+  id: "asks.open",
+  method: "POST",
+  path: "/ask",
+  summary: "Ask a peer a question that needs a reply",
+  access: "caller",
+  tunnel: "open",
+  once: true,
+  inspect: refuseRepeatedKeys,
+  body: z.preprocess(
+    foldNamedAskKeys,
+    z.object({
+      ...given,
+      to_peer: z.string(),
+      question: GivenQuestion.optional(),
+      reply_delivery: ReplyDelivery.default("push"),
+      origin: Origin.optional(),
+      fallback_to: z.string().optional(),
+      dry_run: z.boolean().optional(),
+    }),
+  ),
+  returns: z.object({
+    correlation_id: maybe,
+    trace_id: maybe,
+    to_peer_id: z.string(),
+    to_peer_name: z.string(),
+    delivery_state: DeliveryState.nullable(),
+    inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
+    /** Only where an arm picked the recipient. */
+    routing: Routing.optional(),
+  }),
+  fails: [
+    "no_target",
+    "unknown_key",
+    "repeated_key",
+    "service_excluded",
+    "router_unavailable",
+    "shutting_down",
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "peer_not_addressable",
+    "to_self",
+    "unknown_ask",
+    "unknown_attachment",
+    "queue_full",
+    "rate_limited",
+    "hop_limit",
+  ],
+});
+export type OpenAsk = z.output<typeof openAsk.body>;
+
+const byId = z.object({ id: z.string() });
+
+export const listAsks = contract({
+  id: "asks.list",
+  method: "GET",
+  path: "/asks",
+  summary: "Asks, newest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    state: z.enum(askMachine.states).optional(),
+    peer_id: z.string().optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).optional(),
+    cursor: QueryNumber.optional(),
+  }),
+  returns: z.object({ asks: z.array(Ask), next: maybe }),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const getAsk = contract({
+  id: "asks.get",
+  method: "GET",
+  path: "/asks/:id",
+  summary: "One ask",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: Ask,
+  fails: ["unknown_ask"],
+});
+
+export const pendingAsks = contract({
+  id: "asks.pending",
+  method: "GET",
+  path: "/asks/pending",
+  summary: "Open asks to or from a peer, oldest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    peer_id: z.string().optional(),
+    pane_id: z.string().optional(),
+    tmux_socket: z.string().optional(),
+    direction: z.enum(["inbound", "outbound", "both"]).default("inbound"),
+  }),
+  returns: z.object({ asks: z.array(Ask) }),
+  fails: ["ambiguous_peer", "no_pane_peer"],
+});
+
+export const ackAsk = contract({
+  id: "asks.ack",
+  method: "POST",
+  path: "/ack",
+  summary: "Acknowledge an ask, or answer it with a message",
+  access: "caller",
+  tunnel: "open",
+  body: z.object({
+    correlation_id: z.string(),
+    /** An empty one is none: a bare ack. */
+    message: TextOrNone.optional(),
+    attachments: Attaching.optional(),
+    from_peer: Sender.optional(),
+  }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: [
+    "unknown_ask",
+    "not_the_recipient",
+    "already_closed",
+    "unknown_attachment",
+    "unknown_option",
+    "ambiguous_peer",
+    "human_not_proven",
+  ],
+});
+export type AckAsk = z.output<typeof ackAsk.body>;
+
+export const declineAsk = contract({
+  id: "asks.decline",
+  method: "POST",
+  path: "/decline",
+  summary: "Close an unhandled ask; the reason goes to the asker",
+  access: "caller",
+  tunnel: "open",
+  body: z.object({
+    correlation_id: z.string(),
+    reason: Text.refine((reason) => reason.trim() !== "", "A reason, not blank"),
+    from_peer: Sender.optional(),
+  }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: ["unknown_ask", "not_the_recipient", "already_closed", "ambiguous_peer"],
+});
+export type DeclineAsk = z.output<typeof declineAsk.body>;
+
+export const cancelAsk = contract({
+  id: "asks.cancel",
+  method: "POST",
+  path: "/asks/:id/cancel",
+  summary: "Take an ask back; the asker only",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({ peer_id: z.string(), reason: Shown.max(4096).optional() }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
+});
+
+/** What a wait answers when its time is up first: exactly this. */
+export const PENDING: { status: "pending" } = { status: "pending" };
+
+export const Resolution = z.object({
+  correlation_id: z.string(),
+  status: z.literal("resolved"),
+  outcome: Outcome,
+  reply: maybe,
+  close_reason: CloseReasons,
+  option_id: maybe,
+  reply_attachments: Attachments,
+  responder: maybe,
+  closed_at: Instant,
+});
+export type Resolution = z.output<typeof Resolution>;
+
+export const waitAsk = contract({
+  id: "asks.wait",
+  method: "POST",
+  path: "/asks/:id/wait",
+  summary: "Block until the ask is resolved, or report it as pending",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({
+    peer_id: z.string(),
+    timeout_seconds: z.number().min(0).default(WAIT_SECONDS)
+      .transform((seconds) => Math.min(seconds, WAIT_SECONDS_MAX)),
+  }),
+  returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
+  fails: ["unknown_ask", "not_the_asker", "ambiguous_peer", "shutting_down"],
+});
+
+/** A closed ask as one who took part in it sees it (contract 3). */
+export const Thread = z.object({
+  correlation_id: z.string(),
+  role: z.enum(["asker", "recipient"]),
+  /** The name of the one at the other end. */
+  other: z.string(),
+  other_peer_id: maybe,
+  close_reason: CloseReasons,
+  opened_at: Instant,
+  closed_at: Instant,
+});
+export type Thread = z.output<typeof Thread>;
+
+/** A plus sign that was not escaped in a query arrives as a blank. */
+const QueryInstant = z.preprocess(
+  (said) => typeof said === "string" ? said.replace(/ (?=\d\d:?\d\d$)/, "+") : said,
+  Instant,
+);
+
+export const askHistory = contract({
+  id: "asks.history",
+  method: "GET",
+  path: "/asks/history",
+  summary: "Threads of a peer that were closed after an instant, oldest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    peer_id: z.string().optional(),
+    pane_id: z.string().optional(),
+    tmux_socket: z.string().optional(),
+    since: QueryInstant,
+  }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
+    message: "Exactly one of peer_id and pane_id",
+  }),
+  returns: z.object({ threads: z.array(Thread), mesh_session_id: maybe }),
+  fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
+});

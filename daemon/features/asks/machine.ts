@@ -1,0 +1,38 @@
+/** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
+
+import { type EventOf, machine } from "kit/core/machine.ts";
+import type { Reason } from "kit/core/reasons.ts";
+
+// deno-fmt-ignore
+export const askMachine = machine("ask", [
+  // from  on                to
+  ["open", "pulled",         "open"  ], // The first wait turns push into pull.
+  ["open", "acked",          "closed"],
+  ["open", "answered",       "closed"],
+  ["open", "declined",       "closed"],
+  ["open", "superseded",     "closed"], // A follow-up with reply_to stands in its place.
+  ["open", "unreachable",    "closed"], // The recipient lost its addressability, or is retired.
+  ["open", "send_failed",    "closed"],
+  ["open", "evicted",        "closed"], // 24 h without an answer.
+  ["open", "cancelled",      "closed"],
+]);
+
+export type AskEvent = EventOf<typeof askMachine>;
+
+/** Each close reason, the event that leads there and the outcome it stands for (contract 2). */
+// deno-fmt-ignore
+export const CLOSINGS = {
+  // reason               on             outcome
+  ack:                  ["acked",       "acknowledged"],
+  ack_with_msg:         ["acked",       "answered"    ],
+  answered:             ["answered",    "answered"    ],
+  declined:             ["declined",    "declined"    ],
+  reply_to:             ["superseded",  "failed"      ],
+  send_failed:          ["send_failed", "failed"      ],
+  peer_not_addressable: ["unreachable", "failed"      ],
+  peer_retired:         ["unreachable", "failed"      ],
+  evicted:              ["evicted",     "failed"      ],
+  cancelled:            ["cancelled",   "cancelled"   ],
+} as const satisfies { readonly [R in Reason]?: readonly [AskEvent, string] };
+
+export type CloseReason = keyof typeof CLOSINGS;

@@ -1,0 +1,84 @@
+/** What the world may say about an ask to many: its children are ordinary asks. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Name, Sender, Text } from "kit/core/schema.ts";
+import { CloseReasons, Outcome, ReplyDelivery } from "../contract.ts";
+import { askMachine } from "../machine.ts";
+
+export const PEERS_MAX = 100;
+/** A day: no open ask lives longer by default (contract 2). */
+const TIMEOUT_SECONDS_MAX = 86_400;
+
+const maybe = z.string().nullable();
+
+/** One recipient, as the asker named it. */
+const peer = z.string();
+
+/** A recipient that could be asked, or the code of the refusal of one that could not. */
+export const Asked = z.union([
+  z.object({ peer, peer_id: z.string(), correlation_id: z.string() }),
+  z.object({ peer, error: z.string() }),
+]);
+export type Asked = z.output<typeof Asked>;
+
+export const askMany = contract({
+  id: "asks.many",
+  method: "POST",
+  path: "/asks/many",
+  summary: "Ask several peers the same; one that cannot be asked fails alone",
+  access: "caller",
+  tunnel: "open",
+  once: true,
+  body: z.object({
+    from_peer: Sender,
+    to_peers: z.array(peer).min(1).max(PEERS_MAX),
+    text: Text,
+    circle: Name.optional(),
+    /** When it passes, children that are open are closed `evicted`. */
+    timeout_seconds: z.number().min(0)
+      .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
+    reply_delivery: ReplyDelivery.default("push"),
+  }),
+  returns: z.object({ parent_id: z.string(), children: z.array(Asked) }),
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "peer_not_addressable",
+    "to_self",
+    "queue_full",
+    "rate_limited",
+  ],
+});
+export type AskMany = z.output<typeof askMany.body>;
+
+/** What has become of one recipient. One that could not be asked has an `error`, and no ask. */
+export const Child = z.object({
+  peer,
+  correlation_id: maybe,
+  state: z.enum(askMachine.states),
+  reply: maybe,
+  outcome: Outcome.nullable(),
+  close_reason: CloseReasons.nullable(),
+  error: z.string().optional(),
+});
+export type Child = z.output<typeof Child>;
+
+export const getMany = contract({
+  id: "asks.many_result",
+  method: "GET",
+  path: "/asks/many/:parent_id",
+  summary: "What has become of an ask to many; it does not wait",
+  access: "caller",
+  tunnel: "open",
+  params: z.object({ parent_id: z.string() }),
+  returns: z.object({
+    parent_id: z.string(),
+    /** Of those that were asked: none has answered, some have, all have. */
+    state: z.enum(["pending", "partial", "complete"]),
+    children: z.array(Child),
+  }),
+  fails: ["unknown_ask"],
+});
+export type ManyResult = z.output<typeof getMany.returns>;

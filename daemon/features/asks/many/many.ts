@@ -1,0 +1,113 @@
+/** The desk of asks to many: opens one ask a recipient, and tells what has become of all. */
+
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Asks, Manner } from "../asks.ts";
+import type { Asked, AskMany, Child, ManyResult } from "./contract.ts";
+import * as rows from "./store.ts";
+
+/** Parents whose children are closed in one beat, so that no beat is long. */
+const DUE_ROWS_MAX = 5;
+const FORGET_ROWS_MAX = 20;
+
+export class Many {
+  readonly #ground: Ground;
+  readonly #asks: Asks;
+  readonly #kept_ms: number;
+
+  /** `kept_ms`: how long a parent is kept once all its asks are closed. */
+  constructor(ground: Ground, asks: Asks, kept_ms: number) {
+    this.#ground = ground;
+    this.#asks = asks;
+    this.#kept_ms = kept_ms;
+  }
+
+  /**
+   * Asks each recipient by itself: a verb for each, so that a refusal takes back only its own. Who
+   * is named twice is asked once. When nobody can be asked, this is refused as the first was.
+   */
+  ask(body: AskMany, manner: Manner): { parent_id: string; children: Asked[] } {
+    const { db, ids, clock } = this.#ground;
+    const parent_id = ids.next("askm");
+    const refused: Problem[] = [];
+    const children: Asked[] = [];
+    for (const peer of body.to_peers) {
+      const known = children.filter((child) => "peer_id" in child);
+      const child = this.#askOne(peer, body, { known, manner: { ...manner, parent_id } });
+      if (child instanceof Problem) refused.push(child);
+      children.push(child instanceof Problem ? { peer, error: child.code } : child);
+    }
+    const [first] = refused;
+    if (first && refused.length === children.length) throw first;
+    const created_at = clock.now();
+    const { timeout_seconds } = body;
+    const due_at = timeout_seconds === undefined ? null : created_at + timeout_seconds * 1000;
+    db.transact((tx) => rows.insert(tx, { parent_id, children, created_at, due_at }));
+    return { parent_id, children };
+  }
+
+  /** What has become of the children, by now. */
+  result(parent_id: string): ManyResult {
+    const parent = rows.get(this.#ground.db, parent_id);
+    if (!parent) throw new Problem("unknown_ask", { correlation_id: parent_id });
+    const children = parent.children.map((child) => this.#toChild(child));
+    const asked = children.filter(({ error }) => error === undefined);
+    const closed = asked.filter(({ state }) => state === "closed").length;
+    const state = closed === asked.length ? "complete" : closed > 0 ? "partial" : "pending";
+    return { parent_id, state, children };
+  }
+
+  /** Closes what is still open of those whose time is up, and forgets what is old. */
+  beat(now: number): void {
+    const { db } = this.#ground;
+    for (const { parent_id } of rows.old(db, now - this.#kept_ms, FORGET_ROWS_MAX)) {
+      db.transact((tx) => rows.forget(tx, parent_id));
+    }
+    const due = rows.due(db, now, DUE_ROWS_MAX);
+    if (due.length === 0) return;
+    db.transact((tx) => {
+      for (const { parent_id, children } of due) {
+        for (const child of children) {
+          if ("correlation_id" in child) this.#asks.evict(child.correlation_id);
+        }
+        rows.done(tx, parent_id);
+      }
+    });
+  }
+
+  #askOne(
+    peer: string,
+    { from_peer, text, circle, reply_delivery }: AskMany,
+    { known, manner }: {
+      known: readonly Extract<Asked, { peer_id: string }>[];
+      manner: Manner;
+    },
+  ): Asked | Problem {
+    const asking = { from_peer, to_peer: peer, text, circle, reply_delivery };
+    try {
+      const { to: { peer_id } } = this.#asks.open({ ...asking, dry_run: true }, manner);
+      const before = known.find((child) => child.peer_id === peer_id);
+      if (before) return { ...before, peer };
+      const { ticket } = this.#asks.open(asking, manner);
+      return { peer, peer_id, correlation_id: ticket?.message.correlation_id ?? "" };
+    } catch (fault) {
+      if (fault instanceof Problem && fault.code !== "storage_failed") return fault;
+      throw fault;
+    }
+  }
+
+  /** An ask that is kept no longer has an end that nobody knows any more. */
+  #toChild(child: Asked): Child {
+    const { peer } = child;
+    const none = { reply: null, close_reason: null, outcome: "failed" as const };
+    if ("error" in child) {
+      const { error } = child;
+      return { peer, correlation_id: null, state: "closed", ...none, error };
+    }
+    const { correlation_id } = child;
+    const ask = this.#asks.get(correlation_id);
+    if (!ask) return { peer, correlation_id, state: "closed", ...none };
+    const { state, reply, outcome, close_reason } = ask;
+    return { peer, correlation_id, state, reply, outcome, close_reason };
+  }
+}

@@ -1,0 +1,56 @@
+/** SQL for parents of asks to many. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Asked } from "./contract.ts";
+
+const Parent = z.object({
+  parent_id: z.string(),
+  children: z.array(Asked),
+  created_at: Instant,
+  /** When open children are closed; null when never, or when that is done. */
+  due_at: Instant.nullable(),
+});
+export type Parent = z.output<typeof Parent>;
+
+const Row = rowOf(Parent);
+const PARENT = "select parent_id, children, created_at, due_at from ask_parents";
+
+export function insert(tx: Tx, parent: Parent): void {
+  tx.run(
+    `insert into ask_parents (parent_id, children, created_at, due_at)
+     values (:parent_id, :children, :created_at, :due_at)`,
+    z.encode(Row, parent),
+  );
+}
+
+export function get(db: Reader, parent_id: string): Parent | undefined {
+  return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
+}
+
+/** Whose time is up. */
+export function due(db: Reader, now: number, limit: number): Parent[] {
+  return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
+}
+
+/** The oldest that came before `before`, unless an ask of theirs is open yet. */
+export function old(db: Reader, before: number, limit: number): Parent[] {
+  return db.all(
+    Row,
+    `${PARENT} where seq in (select seq from ask_parents order by seq limit :limit)
+       and created_at < :before and not exists (
+         select 1 from messages
+         where ask_state = 'open' and messages.parent_id = ask_parents.parent_id)`,
+    { before, limit },
+  );
+}
+
+export function forget(tx: Tx, parent_id: string): void {
+  tx.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
+}
+
+/** Its time was up, and is not up again. */
+export function done(tx: Tx, parent_id: string): void {
+  tx.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
+}

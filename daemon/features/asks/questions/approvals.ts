@@ -1,0 +1,163 @@
+/** Tools that run only once the human allows it: each request becomes a question that is held. */
+
+import type { Ground } from "kit/data/context.ts";
+import type { Decision } from "../../agents/adapter.ts";
+import { TOOL_PERMISSION } from "../answers.ts";
+import type { AskBlocking, Verdict } from "./contract.ts";
+import type { Line } from "./questions.ts";
+
+const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
+/** Characters of one value that are shown, and of the whole input. */
+const VALUE_CHARS = 400;
+const INPUT_CHARS = 2_000;
+const TOOL_CHARS = 100;
+/** Questions that one session may have open; for what is beyond, its own dialogs are enough. */
+const HELD_MAX = 20;
+
+export interface ApprovalsOptions {
+  /** Names of tools; `*` stands for any characters, e.g. `mcp__*`. None: nothing is gated. */
+  readonly gated_tools: readonly string[];
+  /** How long the human has; after that it is denied. */
+  readonly timeout_seconds: number;
+}
+
+export interface ApprovalsNeeds {
+  askBlocking(body: AskBlocking, line: Line): Promise<Verdict>;
+  nameOf(peer_id: string): string;
+  /** Aborts as the daemon goes down. */
+  readonly ending: AbortSignal;
+}
+
+/** A tool that an agent wants to run. */
+export interface ToolRequest {
+  readonly peer_id: string;
+  readonly session_id: string;
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+export class Approvals {
+  readonly #ground: Ground;
+  readonly #options: ApprovalsOptions;
+  readonly #needs: ApprovalsNeeds;
+  readonly #gates: readonly string[];
+  /** What is held for each session; aborted once the session has gone on without an answer. */
+  readonly #held = new Map<string, Set<AbortController>>();
+
+  constructor(ground: Ground, options: ApprovalsOptions, needs: ApprovalsNeeds) {
+    this.#ground = ground;
+    this.#options = options;
+    this.#needs = needs;
+    this.#gates = options.gated_tools;
+  }
+
+  gates(tool: string): boolean {
+    return this.#gates.some((gate) => matchesGate(gate, tool));
+  }
+
+  /**
+   * The human's decision; a denial when the time is up. Undefined when nobody decided here: the
+   * agent's own dialog stays then, for whoever sits before it.
+   */
+  async decide(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
+    const { ending } = this.#needs;
+    if (ending.aborted || signal.aborted) return undefined;
+    if ((this.#held.get(request.session_id)?.size ?? 0) >= HELD_MAX) return undefined;
+    const over = this.#begin(request.session_id);
+    try {
+      const gone = AbortSignal.any([signal, over.signal]);
+      const line = { signal: gone, proven_human: false };
+      const verdict = await this.#needs.askBlocking(this.#toQuestion(request), line);
+      // What nobody was there to decide is denied in our books, and stays open in the agent's.
+      const decided = verdict.outcome === "answered" || !(gone.aborted || ending.aborted);
+      return decided ? toDecision(verdict) : undefined;
+    } finally {
+      this.#end(request.session_id, over);
+    }
+  }
+
+  /** The session does something else: its dialog has been answered where it stands. */
+  wentOn(session_id: string): void {
+    const held = this.#held.get(session_id);
+    if (held) this.#ground.db.afterCommit(() => held.forEach((over) => over.abort()));
+  }
+
+  #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
+    const { timeout_seconds } = this.#options;
+    const named = clean(tool, TOOL_CHARS);
+    return {
+      prompt: `@${this.#needs.nameOf(peer_id)} wants to use ${named}: ${shown(input)}`,
+      options: OPTIONS,
+      scope: TOOL_PERMISSION,
+      timeout_seconds,
+      from_peer: peer_id,
+      metadata: { tool: named, session_id },
+    };
+  }
+
+  #begin(session_id: string): AbortController {
+    const over = new AbortController();
+    const held = this.#held.get(session_id) ?? new Set();
+    this.#held.set(session_id, held.add(over));
+    return over;
+  }
+
+  #end(session_id: string, over: AbortController): void {
+    const held = this.#held.get(session_id);
+    held?.delete(over);
+    if (held?.size === 0) this.#held.delete(session_id);
+  }
+}
+
+/** Only the option `allow`, chosen, allows. */
+function toDecision({ outcome, option_id, message }: Verdict): Decision | undefined {
+  if (outcome === "answered" && option_id === "allow") {
+    return { behavior: "allow", message: message ?? "The human allowed it" };
+  }
+  const denied = outcome === "answered" || outcome === "denied" || outcome === "declined";
+  return denied ? { behavior: "deny", message: message ?? "The human denied it" } : undefined;
+}
+
+/**
+ * Whether a gate, in which `*` stands for anything, matches the whole of a tool's name; case
+ * counts. Each piece is taken where it comes first, so that several stars take no longer than one.
+ */
+export function matchesGate(gate: string, tool: string): boolean {
+  const [first = "", ...rest] = gate.split("*");
+  const last = rest.pop();
+  if (last === undefined) return tool === gate;
+  if (!tool.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = tool.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return tool.length - last.length >= at && tool.endsWith(last);
+}
+
+/** `command: "rm -rf build", timeout: 5`: each value as JSON, long ones with their ends only. */
+function shown(input: unknown): string {
+  const fields = typeof input === "object" && input !== null && !Array.isArray(input)
+    ? Object.entries(input).map(([key, value]) => `${clean(key, TOOL_CHARS)}: ${toValue(value)}`)
+    : [toValue(input)];
+  return cut(fields.join(", "), INPUT_CHARS) || "(no input)";
+}
+
+function toValue(value: unknown): string {
+  return clean(JSON.stringify(value) ?? "null", VALUE_CHARS);
+}
+
+/** One line without signs that steer a terminal, hide, or change the order of what is read. */
+function clean(text: string, chars_max: number): string {
+  return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
+}
+
+/** Head and tail, and how much is missing: what matters may stand at either end. */
+function cut(text: string, chars_max: number): string {
+  const signs = Array.from(text);
+  if (signs.length <= chars_max) return text;
+  const [head, tail] = [Math.ceil(chars_max * 2 / 3), Math.floor(chars_max / 3)];
+  const missing = signs.length - head - tail;
+  return `${signs.slice(0, head).join("")} …(${missing} more)… ${signs.slice(-tail).join("")}`;
+}

@@ -1,0 +1,130 @@
+/** What the world may say about structured questions: typed answers, and callers that wait. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Name, Sender, Text } from "kit/core/schema.ts";
+import { Attaching } from "../../messages/attachments/contract.ts";
+import { GivenMetadata } from "../../peers/contract.ts";
+import { CloseReasons, GivenQuestion, Origin, Outcome } from "../contract.ts";
+import { Option } from "../../messages/question.ts";
+
+/** How long a caller is held, when it does not say (contract 3). */
+const HOLD_SECONDS = 45;
+const QUERY_SECONDS_MAX = 55;
+
+const maybe = z.string().nullable();
+
+export const answerAsk = contract({
+  id: "asks.answer",
+  method: "POST",
+  path: "/answer",
+  summary: "Record a typed answer to a structured question; the first valid one wins",
+  access: "caller",
+  tunnel: "open",
+  body: z.object({
+    correlation_id: z.string(),
+    option_id: z.string().min(1).max(255).optional(),
+    text: Text.optional(),
+    outcome: z.enum(["answered", "acknowledged", "denied", "declined", "cancelled"]).optional(),
+    message: Text.optional(),
+    attachments: Attaching.optional(),
+    from_peer: Sender.optional(),
+  }),
+  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons, outcome: Outcome }),
+  fails: [
+    "unknown_ask",
+    "unknown_attachment",
+    "not_the_recipient",
+    "not_a_question",
+    "already_closed",
+    "unknown_option",
+    "ambiguous_peer",
+    "human_not_proven",
+  ],
+});
+export type AnswerAsk = z.output<typeof answerAsk.body>;
+
+/** An id that an asker chose: it stands in paths, and is never one of another record's. */
+const ChosenId = z.string().regex(
+  /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/,
+  "1 to 128 letters, digits, dots, underscores, colons, at signs or hyphens",
+).refine(
+  (id) => !/^(?:qd|notif|askm|inb)-/.test(id) && !["pending", "history", "many"].includes(id),
+  "Reserved for other records",
+);
+
+export const askBlocking = contract({
+  id: "questions.ask_blocking",
+  method: "POST",
+  path: "/questions/ask-blocking",
+  summary: "Ask the human a question, and hold the connection until it is answered or denied",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({
+    prompt: Text,
+    options: z.array(Option).max(50).default([]),
+    scope: z.string().min(1).max(255),
+    /** Clamped to `approvals.timeout_seconds`. */
+    timeout_seconds: z.number().min(0).default(HOLD_SECONDS),
+    correlation_id: ChosenId.optional(),
+    origin: Origin.optional(),
+    from_peer: Sender.default("cli"),
+    metadata: GivenMetadata.optional(),
+  }).refine(({ scope, options }) => scope !== "tool_permission" || options.length > 0, {
+    path: ["options"],
+    message: "A tool permission needs options",
+  }).refine(({ options }) => GivenQuestion.safeParse({ kind: "text", options }).success, {
+    path: ["options"],
+    message: "Two options have the same id",
+  }),
+  returns: z.object({
+    correlation_id: z.string(),
+    outcome: Outcome,
+    option_id: maybe,
+    /** What was said beside the option, or why there is no answer. */
+    message: maybe,
+  }),
+  fails: [
+    "ambiguous_peer",
+    "to_self",
+    "not_the_asker",
+    "correlation_taken",
+    "shutting_down",
+  ],
+});
+export type AskBlocking = z.output<typeof askBlocking.body>;
+export type Verdict = z.output<typeof askBlocking.returns>;
+
+export const queryPeer = contract({
+  id: "asks.query",
+  method: "POST",
+  path: "/query",
+  summary: "Ask for a text and wait for it: the legacy blocking route",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({
+    from_peer: Sender.default("cli"),
+    to_peer: z.string().nullable(),
+    text: Text,
+    timeout_seconds: z.number().min(0).default(HOLD_SECONDS)
+      .transform((seconds) => Math.min(seconds, QUERY_SECONDS_MAX)),
+    circle: Name.optional(),
+  }),
+  returns: z.object({
+    text: maybe,
+    /** One sentence on why there is no text. */
+    error: maybe,
+    status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
+  }),
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "peer_not_addressable",
+    "to_self",
+    "queue_full",
+    "shutting_down",
+  ],
+});
+export type Query = z.output<typeof queryPeer.body>;
+export type QueryResult = z.output<typeof queryPeer.returns>;

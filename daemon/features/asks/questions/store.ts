@@ -1,0 +1,19 @@
+/** SQL for asks that a caller holds a connection for. One function a statement. */
+
+import * as z from "zod";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+
+const Row = z.object({ correlation_id: z.string() });
+
+export function hold(tx: Tx, correlation_id: string): void {
+  tx.run("insert into held_asks (correlation_id) values (:correlation_id)", { correlation_id });
+}
+
+export function letGo(tx: Tx, correlation_id: string): void {
+  tx.run("delete from held_asks where correlation_id = :correlation_id", { correlation_id });
+}
+
+export function held(db: Reader): string[] {
+  return db.all(Row, "select correlation_id from held_asks order by correlation_id")
+    .map(({ correlation_id }) => correlation_id);
+}

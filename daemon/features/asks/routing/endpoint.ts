@@ -1,0 +1,66 @@
+/** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
+
+import type { Clock } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/error.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { readUpTo } from "kit/http/body.ts";
+import type { Log } from "kit/core/log.ts";
+import { tryJson } from "kit/core/text.ts";
+import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
+
+/** How long the endpoint may think, its answer's last byte included. */
+const ENDPOINT_MS_MAX = 5000;
+export const ANSWER_BYTES_MAX = 65_536;
+
+/** What the endpoint is told. */
+export interface EndpointQuestion {
+  readonly text: string;
+  readonly from_peer: string;
+  readonly from_peer_id: string | null;
+  readonly circle: string | null;
+  readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
+}
+
+interface Asking {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborts when the answer is of no use to anyone any more. */
+  readonly signal: AbortSignal;
+}
+
+/** What the endpoint says. No redirect is followed; its answer is bounded in time and size. */
+export async function askEndpoint(
+  url: string,
+  question: EndpointQuestion,
+  { clock, log, signal }: Asking,
+): Promise<Choice> {
+  const fail = (failure: Failure, why: unknown): Choice => {
+    log.warn("The routing endpoint picked nobody", { failure, why });
+    return nobody(failure);
+  };
+  const asked = async (limit: AbortSignal) => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(question),
+      redirect: "manual",
+      signal: limit,
+    });
+    const { ok, status } = response;
+    return { ok, status, said: await readUpTo(response.body, ANSWER_BYTES_MAX) };
+  };
+  try {
+    const answered = await timeout(clock, ENDPOINT_MS_MAX, asked, signal);
+    if (signal.aborted) return nobody("error");
+    if (!answered) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
+    const { ok, status, said } = answered;
+    if (!ok) return fail("error", `It answered ${status}`);
+    if (said === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
+    const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(said)));
+    if (!answer.success) return fail("error", answer.error.issues[0]?.message);
+    const { peer, confidence, reason } = answer.data;
+    return peer === null ? fail("refused", reason) : { peer, confidence };
+  } catch (error) {
+    return fail("error", messageOf(error));
+  }
+}

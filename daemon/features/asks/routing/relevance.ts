@@ -1,0 +1,142 @@
+/** The arm `relevance`: a full-text match of the ask against what is known of each peer. */
+
+import { basename } from "node:path";
+import * as z from "zod";
+import type { Log } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { type Candidate, type Choice, nobody } from "./contract.ts";
+import { byLoad } from "./least_busy.ts";
+
+/** Words of an ask that are looked for; the first ones say best what it is about. */
+const WORDS_MAX = 64;
+const WORD_CHARS_MAX = 64;
+
+/** What counts how much. What a peer said of itself long ago is half as good. */
+const WEIGHTS = { description: 4, old_description: 2, project: 3, path: 1, answer: 2 } as const;
+type Kind = keyof typeof WEIGHTS;
+
+const INDEX = `create virtual table snippets using fts5
+  (peer unindexed, kind unindexed, words, tokenize = 'porter unicode61 remove_diacritics 2')`;
+
+const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
+
+/** Words of English that say nothing about who should answer. */
+const STOP = new Set(
+  ("a about all am an and any are as at be been but by can could did do does for from get had has " +
+    "have he hello help her hey hi him his how i if in into is it its just let like make may me " +
+    "mine my need needs no not now of off on one or our out over please shall she should so some " +
+    "tell than thank thanks that the their them then there these they this those to too up us was " +
+    "we were what when where which who why will with would yes you your").split(" "),
+);
+
+/** One text that is known of a peer. */
+interface Snippet {
+  readonly peer: string;
+  readonly kind: Kind;
+  readonly words: string;
+}
+
+/** An answer that a peer once gave. */
+export interface PastAnswer {
+  readonly peer_id: string;
+  readonly reply: string;
+}
+
+export interface Known {
+  readonly candidates: readonly Candidate[];
+  readonly answers: readonly PastAnswer[];
+  readonly description_ttl_seconds: number;
+}
+
+const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() });
+const Hit = z.object({ hit: z.literal(1) });
+
+/**
+ * The peer whose texts match best; among equals the least busy. Of each kind of text a peer's best
+ * counts. The confidence is the pick's share of all that matched, times the square root of the part
+ * of the ask's words that it knows: alone and knowing all of them is 1.
+ */
+export function mostRelevant(text: string, known: Known, log: Log): Choice {
+  const words = wordsOf(text);
+  const snippets = known.candidates.flatMap((candidate) => snippetsOf(candidate, known));
+  if (words.length === 0 || snippets.length === 0) return nobody("no_candidate");
+  using index = indexOf(snippets, log);
+  const scores = scoresOf(index, words);
+  const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
+  const [best] = known.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
+  if (!best || score(best) === 0) return nobody("no_candidate");
+  const all = [...scores.values()].reduce((sum, one) => sum + one, 0);
+  const hits = words.filter((word) => knows(index, best.peer_id, word));
+  const confidence = score(best) / all * Math.sqrt(hits.length / words.length);
+  return { peer: best.peer_id, confidence };
+}
+
+/** What an ask is about: its distinct words, without those that everyone uses. */
+function wordsOf(text: string): string[] {
+  const all = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const telling = all.filter((word) =>
+    word.length > 1 && word.length <= WORD_CHARS_MAX && !STOP.has(word)
+  );
+  return [...new Set(telling)].slice(0, WORDS_MAX);
+}
+
+function snippetsOf(candidate: Candidate, known: Known): Snippet[] {
+  const { peer_id: peer, description, description_age_seconds, path } = candidate;
+  const old = (description_age_seconds ?? 0) > known.description_ttl_seconds;
+  const said: [Kind, string][] = [
+    [old ? "old_description" : "description", description ?? ""],
+    ["project", basename(path ?? "")],
+    ["path", path ?? ""],
+  ];
+  const answers = known.answers.filter(({ peer_id }) => peer_id === peer);
+  return [
+    ...said.map(([kind, words]) => ({ peer, kind, words })),
+    ...answers.map(({ reply }) => ({ peer, kind: "answer" as const, words: reply })),
+  ].filter(({ words }) => words !== "");
+}
+
+/**
+ * Each text has a twin as long as itself, of words that nobody says: bm25 takes what half of all
+ * texts hold for a word of no weight, and a handful of peers has but a handful of texts.
+ */
+function indexOf(snippets: readonly Snippet[], log: Log): Database {
+  const index = new Database(":memory:", [INDEX], log);
+  index.transactNow((tx) => {
+    for (const { peer, kind, words } of snippets) {
+      tx.run(INSERT, { peer, kind, words });
+      tx.run(INSERT, { peer: "", kind, words: words.replaceAll(/[\p{L}\p{N}]+/gu, "\uE000") });
+    }
+  });
+  return index;
+}
+
+/** How well each peer matches any of the words; one that does not match at all is left out. */
+function scoresOf(index: Database, words: readonly string[]): Map<string, number> {
+  const matches = index.all(
+    Match,
+    "select peer, kind, -bm25(snippets) as score from snippets where snippets match :any",
+    { any: words.map(quoted).join(" OR ") },
+  );
+  const best = new Map<string, Map<string, number>>();
+  for (const { peer, kind, score } of matches) {
+    const kinds = best.getOrInsertComputed(peer, () => new Map());
+    kinds.set(kind, Math.max(kinds.get(kind) ?? 0, score * WEIGHTS[kind as Kind]));
+  }
+  return new Map([...best].map(([peer, kinds]) => [
+    peer,
+    [...kinds.values()].reduce((sum, one) => sum + one, 0),
+  ]));
+}
+
+function knows(index: Database, peer: string, word: string): boolean {
+  const hit = index.get(
+    Hit,
+    "select 1 as hit from snippets where snippets match :word and peer = :peer limit 1",
+    { word: quoted(word), peer },
+  );
+  return hit !== undefined;
+}
+
+function quoted(word: string): string {
+  return `"${word}"`;
+}

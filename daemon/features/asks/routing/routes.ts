@@ -1,0 +1,52 @@
+/** `POST /ask` where an arm may pick the recipient: the same contract, with `to_peer` left free. */
+
+import * as z from "zod";
+import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
+import type { Asks, Manner } from "../asks.ts";
+import { type OpenAsk, openAsk } from "../contract.ts";
+import { foldAskKeys } from "../keys.ts";
+import type { Routing } from "./contract.ts";
+import type { Router, UnnamedAsk } from "./router.ts";
+
+const routedAsk = {
+  ...openAsk,
+  body: z.preprocess(foldAskKeys, openAsk.body.out.partial({ to_peer: true })),
+} as const;
+
+interface RoutedParts {
+  readonly asks: Asks;
+  readonly router: Router;
+  readonly manner: (caller: Caller, headers: Headers) => Manner;
+  readonly replay: Replay<typeof routedAsk>;
+}
+
+/** An ask that names its recipient is never rerouted (specification 7, rule 5). */
+export function openRoutedAsk({ asks, router, manner, replay }: RoutedParts): Route {
+  return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
+    const how = manner(caller, headers);
+    const open = isNamed(body) ? () => asks.open(body, how) : await router.find(body, how, signal);
+    return body.dry_run ? toOpened(open()) : commit(() => toOpened(open()));
+  }, replay);
+}
+
+/** What `POST /ask` answers: of its delivery, what is known after the commit. */
+export function toOpened(
+  { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & {
+    routing?: Routing;
+  },
+) {
+  const id = ticket?.message.correlation_id ?? null;
+  return () => ({
+    correlation_id: id,
+    trace_id: id,
+    to_peer_id: to.peer_id,
+    to_peer_name: to.name,
+    delivery_state: ticket?.state ?? null,
+    ...(inbox && { inbox }),
+    ...(routing && { routing }),
+  });
+}
+
+function isNamed(body: UnnamedAsk & { to_peer?: string | undefined }): body is OpenAsk {
+  return body.to_peer !== undefined;
+}

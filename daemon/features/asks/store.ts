@@ -1,0 +1,136 @@
+/** SQL that reads asks off the ledger: one, a page of them, the open ones, and threads. */
+
+import * as z from "zod";
+import { type Reader, rowOf } from "kit/data/sqlite.ts";
+import { BY_ID, byId } from "../messages/ledger/rows.ts";
+import { Ask, Thread } from "./contract.ts";
+
+const AskRow = rowOf(Ask);
+
+const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
+  text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
+  ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
+  close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
+  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
+const ASK = `select ${ASK_COLUMNS} from messages`;
+/** The same with the row's number, by which pages go. */
+const NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
+
+export function ask(db: Reader, correlation_id: string): Ask | undefined {
+  return db.get(
+    AskRow,
+    `${ASK} where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
+    byId(correlation_id),
+  );
+}
+
+export function openTo(db: Reader, to_peer_id: string): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
+    { to_peer_id },
+  );
+}
+
+export function openFrom(
+  db: Reader,
+  { peer_id, name }: { peer_id: string | null; name: string },
+): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where ask_state = 'open'
+       and iif(:peer_id is null, from_peer_id is null and from_peer_name = :name,
+               from_peer_id = :peer_id)
+     order by created_at, seq`,
+    { peer_id, name },
+  );
+}
+
+const Pending = z.object({ count: z.number(), oldest: z.number().nullable() });
+
+export function pendingOf(db: Reader, to_peer_id: string) {
+  const found = db.get(
+    Pending,
+    `select count(*) as count, min(created_at) as oldest from messages
+     where ask_state = 'open' and to_peer_id = :to_peer_id`,
+    { to_peer_id },
+  );
+  return found ?? { count: 0, oldest: null };
+}
+
+const Page = rowOf(Ask.extend({ seq: z.number() }));
+
+export function page(
+  db: Reader,
+  filter: {
+    readonly state: string | null;
+    readonly peer_id: string | null;
+    readonly before: number;
+    readonly limit: number;
+  },
+) {
+  return db.all(
+    Page,
+    `select * from (${NUMBERED_ASK} where kind = 'ask')
+     where (:state is null or state = :state) and seq < :before
+       and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
+     order by seq desc limit :limit`,
+    { ...filter },
+  );
+}
+
+/** Open asks, not to the human, that were opened before `before`. */
+export function stale(
+  db: Reader,
+  of: { before: number; human_id: string | null; limit: number },
+): Ask[] {
+  return db.all(
+    AskRow,
+    `${ASK} where ask_state = 'open' and created_at < :before
+       and to_peer_id is not :human_id
+     limit :limit`,
+    of,
+  );
+}
+
+const ThreadRow = rowOf(Thread);
+
+/** `closed_at` after `since`, oldest first. At the limit, all of the last instant come along. */
+export function threads(
+  db: Reader,
+  of: { peer_id: string; since: number; limit: number },
+): Thread[] {
+  return db.all(
+    ThreadRow,
+    `with thread as (
+       select seq, correlation_id, created_at as opened_at, closed_at, close_reason,
+         iif(to_peer_id = :peer_id, 'recipient', 'asker') as role,
+         iif(to_peer_id = :peer_id, from_peer_name, to_peer_name) as other,
+         iif(to_peer_id = :peer_id, from_peer_id, to_peer_id) as other_peer_id
+       from messages
+       where closed_at > :since and kind = 'ask'
+         and (from_peer_id = :peer_id or to_peer_id = :peer_id))
+     select correlation_id, role, other, other_peer_id, close_reason, opened_at, closed_at
+     from thread
+     where closed_at <= coalesce(
+       (select closed_at from thread order by closed_at limit 1 offset :limit - 1),
+       9223372036854775807)
+     order by closed_at, seq`,
+    of,
+  );
+}
+
+const PendingOfPeer = z.object({
+  to_peer_id: z.string(),
+  count: z.number(),
+  oldest: z.number().nullable(),
+});
+
+/** How many open asks each peer has, and since when: one pass over the open ones for all. */
+export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
+  return db.all(
+    PendingOfPeer,
+    `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
+     where ask_state = 'open' group by to_peer_id`,
+  );
+}

@@ -1,0 +1,89 @@
+/** Where agents' hooks post what they saw. */
+
+import { Problem } from "kit/core/problem.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
+import { checkSocket } from "../../host/trusted_socket.ts";
+import type { Agents } from "./agents.ts";
+import { type HookFacts } from "../agents/adapter.ts";
+import { postHook, waitForWaking } from "./contract.ts";
+
+export interface HookDoors {
+  /** Whether this is the token that hooks bear. */
+  holdsHookToken(token: string | undefined): boolean;
+  /** Of the processes that a hook names, those that it is proved to be run by. */
+  provenOf(
+    named: Pick<HookFacts, "hook_pid" | "agent_pid">,
+    caller: Caller,
+  ): Pick<HookFacts, "hook_pid" | "agent_pid">;
+  /** The name of a pane's session. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** The circle that a pane's window is; undefined where windows bound no circle. */
+  circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+}
+
+export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
+  return [
+    route(postHook, async ({ params, body, caller, headers, signal }) => {
+      const facts = await factsOf(headers, caller, doors);
+      return await (await agents.hook(params.agent, body, facts))(signal);
+    }),
+    route(waitForWaking, ({ params, body, signal }) => {
+      return agents.wait(params.agent, body, signal);
+    }),
+  ].map((route) => forHooks(route, doors));
+}
+
+/** Nothing is read of a request before its token: whoever sends none could have much kept. */
+function forHooks({ contract, run }: Route, doors: HookDoors): Route {
+  return {
+    contract,
+    run(context, caller, door) {
+      admit(caller, context.req.raw.headers, doors);
+      return run(context, caller, door);
+    },
+  };
+}
+
+function admit(caller: Caller, headers: Headers, doors: HookDoors): void {
+  const bearer = /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  if (!caller.authorized && !doors.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
+}
+
+/** A header that the agent left unexpanded, such as `$TMUX_PANE`, says nothing. */
+async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Promise<HookFacts> {
+  const said = (name: string) => {
+    const value = headers.get(name) ?? "";
+    return value === "" || value.startsWith("$") ? undefined : value;
+  };
+  const pid = (name: string) => {
+    const value = Number(said(name));
+    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+  };
+  const { pane_id, tmux_socket } = placeIn(said);
+  const tmux_session = pane_id && tmux_socket
+    ? await doors.sessionOf(tmux_socket, pane_id)
+    : undefined;
+  const named = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
+  const { hook_pid, agent_pid } = doors.provenOf(named, caller);
+  return {
+    hook_pid,
+    agent_pid,
+    pane_id,
+    tmux_socket,
+    tmux_session,
+    circle: pane_id && tmux_socket ? await doors.circleOf(tmux_socket, pane_id) : undefined,
+  };
+}
+
+/**
+ * The pane that a hook says it runs in: any program may send such headers. Of a server that is not
+ * to be trusted nothing is kept, and the hook goes on without a word.
+ */
+function placeIn(said: (name: string) => string | undefined) {
+  const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
+  // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
+  const tmux_socket = said("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
+  return tmux_socket !== undefined && checkSocket(tmux_socket).state === "refused"
+    ? { pane_id: undefined, tmux_socket: undefined }
+    : { pane_id, tmux_socket };
+}

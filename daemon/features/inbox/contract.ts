@@ -1,0 +1,147 @@
+/** What the world may say about the human inbox. */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { Instant, QueryFlag, QueryNumber, Text } from "kit/core/schema.ts";
+import { Attaching, Attachments } from "../messages/attachments/contract.ts";
+import { Question } from "../messages/question.ts";
+
+const maybe = z.string().nullable();
+
+export const Push = z.object({
+  surface: z.string(),
+  status: z.enum(["pending", "pushed", "failed"]),
+  surface_ref: maybe,
+  surface_refs: z.array(z.string()),
+  verified: z.boolean(),
+  error_class: maybe,
+  at: Instant,
+});
+export type Push = z.output<typeof Push>;
+
+/** What waits for the human (specification 2, contract 2). */
+export const InboxItem = z.object({
+  item_id: z.string(),
+  kind: z.enum(["ask", "notify"]),
+  from: z.string(),
+  from_peer_id: maybe,
+  correlation_id: maybe,
+  text: z.string(),
+  attachments: Attachments,
+  question: Question.nullable(),
+  read: z.boolean(),
+  read_at: Instant.nullable(),
+  read_by: maybe,
+  replied: z.boolean(),
+  replied_at: Instant.nullable(),
+  created_at: Instant,
+  pushes: z.array(Push),
+}).meta({ id: "InboxItem" });
+export type InboxItem = z.output<typeof InboxItem>;
+
+const byId = z.object({ id: z.string() });
+const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters").default(
+  "cli",
+);
+/** What a surface calls a message: a number of any length, or any other word of its own. */
+const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
+
+export const listInbox = contract({
+  id: "inbox.list",
+  method: "GET",
+  path: "/inbox",
+  summary: "The human's inbox, newest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    unread: QueryFlag.optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
+    surface: z.string().min(1).optional(),
+    through_ref: z.string().regex(/^\d+$/, "A decimal number").optional(),
+  }),
+  returns: z.object({
+    human: z.string(),
+    human_peer_id: z.string(),
+    items: z.array(InboxItem),
+  }),
+  fails: ["no_human"],
+});
+export type InboxQuery = z.output<typeof listInbox.query>;
+
+export const getInboxItem = contract({
+  id: "inbox.get",
+  method: "GET",
+  path: "/inbox/:id",
+  summary: "One item",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: InboxItem,
+  fails: ["no_human", "unknown_item"],
+});
+
+export const readInboxItem = contract({
+  id: "inbox.read",
+  method: "POST",
+  path: "/inbox/:id/read",
+  summary: "Mark an item read, for every surface",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({ surface }),
+  returns: Ok,
+  fails: ["no_human", "unknown_item"],
+});
+
+const reply = {
+  surface,
+  text: z.literal("").or(Text).default(""),
+  option_id: z.string().optional(),
+  attachments: Attaching.optional(),
+  /** What the surface calls the reply itself; an ask that it opens keeps it as its origin. */
+  ref: Ref.pipe(z.string().max(255)).optional(),
+};
+
+/** What the ask of a reply may be refused for: the item's sender may be gone by now. */
+const replyFails = [
+  "unknown_attachment",
+  "unknown_option",
+  "unknown_peer",
+  "ambiguous_peer",
+  "peer_retired",
+  "peer_not_addressable",
+  "to_self",
+  "queue_full",
+  "human_not_proven",
+] as const;
+
+export const Replied = z.object({
+  action: z.enum(["acked", "answered", "asked", "read"]),
+  correlation_id: maybe,
+});
+
+export const replyInboxItem = contract({
+  id: "inbox.reply",
+  method: "POST",
+  path: "/inbox/:id/reply",
+  summary: "Answer the item's ask, or ask its sender anew",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object(reply),
+  returns: Replied,
+  fails: ["no_human", "unknown_item", ...replyFails],
+});
+export type InboxReply = z.output<typeof replyInboxItem.body>;
+
+export const replyByRef = contract({
+  id: "inbox.reply_by_ref",
+  method: "POST",
+  path: "/inbox/reply",
+  summary: "Answer the item that a surface rendered as a given message",
+  access: "caller",
+  tunnel: "open",
+  body: z.object({ ...reply, surface_ref: Ref }),
+  returns: Replied,
+  fails: ["no_human", "unknown_surface_ref", ...replyFails],
+});

@@ -1,0 +1,40 @@
+/** The inbox's contracts, each met by its verb. */
+
+import { OK } from "kit/http/contract.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
+import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
+import type { Inbox } from "./inbox.ts";
+
+export interface InboxDoors {
+  /** Whether a registered agent, or what it has started, holds the socket. */
+  isAgent(caller: Caller): boolean;
+}
+
+/** A surface vouches for who wrote a reply; what an agent has started vouches for nobody. */
+export function inboxRoutes(inbox: Inbox, { isAgent }: InboxDoors): Route[] {
+  return [
+    route(listInbox, ({ query }) => inbox.list(query)),
+    route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
+    route(readInboxItem, ({ params, body }) => {
+      inbox.read(params.id, body.surface);
+      return OK;
+    }),
+    route(replyInboxItem, ({ params, body, caller }) => {
+      return inbox.reply(params.id, body, { proven_human: !isAgent(caller) });
+    }),
+    route(replyByRef, ({ body, caller }) => {
+      return inbox.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
+    }),
+  ].map((route) => forHuman(inbox, route));
+}
+
+/** Without a human every inbox route is 503, whatever else is wrong with the request (spec 7). */
+function forHuman(inbox: Inbox, { contract, run }: Route): Route {
+  return {
+    contract,
+    run(context, caller, door) {
+      inbox.mustHuman();
+      return run(context, caller, door);
+    },
+  };
+}

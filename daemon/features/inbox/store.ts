@@ -1,0 +1,187 @@
+/** SQL for the human inbox. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { toWire } from "../messages/attachments/contract.ts";
+import { InboxItem } from "./contract.ts";
+import * as pushes from "./pushes.ts";
+
+/** What is stored of an item: the record without its pushes and what its instants say. */
+const StoredItem = InboxItem.omit({ pushes: true, read: true, replied: true, from: true }).extend({
+  from_name: z.string(),
+});
+const Row = rowOf(StoredItem);
+
+const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, attachments,
+  question, read_at, read_by, replied_at, created_at`;
+
+export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
+  /** The first ask of the talk that the item belongs to; null when it belongs to none. */
+  readonly thread: string | null;
+};
+
+export function insert(tx: Tx, item: NewItem): number {
+  const { item_id, kind, from, from_peer_id, correlation_id, thread, text, created_at } = item;
+  return tx.insert(
+    `insert into inbox_items
+       (item_id, kind, from_name, from_peer_id, correlation_id, thread, text, attachments,
+        question, created_at)
+     values (:item_id, :kind, :from_name, :from_peer_id, :correlation_id, :thread, :text,
+             :attachments, :question, :created_at)`,
+    {
+      item_id,
+      kind,
+      from_name: from,
+      from_peer_id,
+      correlation_id,
+      thread,
+      text,
+      created_at,
+      attachments: JSON.stringify(toWire(item.attachments)),
+      question: item.question && JSON.stringify(item.question),
+    },
+  );
+}
+
+export function get(db: Reader, item_id: string): InboxItem | undefined {
+  const row = db.get(Row, `select ${COLUMNS} from inbox_items where item_id = :item_id`, {
+    item_id,
+  });
+  return row && toItem(db, row);
+}
+
+/** Newest first. */
+export function list(db: Reader, limit: number): InboxItem[] {
+  return db.all(Row, `select ${COLUMNS} from inbox_items order by seq desc limit :limit`, {
+    limit,
+  }).map((row) => toItem(db, row));
+}
+
+/** What was not read, newest first. */
+export function unread(db: Reader, limit: number): InboxItem[] {
+  return db.all(
+    Row,
+    `select ${COLUMNS} from inbox_items where read_at is null order by seq desc limit :limit`,
+    { limit },
+  ).map((row) => toItem(db, row));
+}
+
+/**
+ * Items that a surface has shown, the highest ref first: a number of any length, by the length of
+ * its digits and then by these. What is no number comes last, what was pushed last before the rest.
+ */
+export function rendered(
+  db: Reader,
+  of: { surface: string; unread: boolean; limit: number },
+): InboxItem[] {
+  return db.all(
+    Row,
+    `select ${COLUMNS} from
+       (select item_id, seq as push_seq, ref_length, ref_digits from pushes
+        where surface = :surface and status = 'pushed')
+       join inbox_items using (item_id)
+     where not :unread or read_at is null
+     order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
+    { ...of, unread: of.unread ? 1 : 0 },
+  ).map((row) => toItem(db, row));
+}
+
+/** The same, at or below a ref that is given by its digits, leading zeros taken off. */
+export function renderedThrough(
+  db: Reader,
+  of: { surface: string; unread: boolean; limit: number; digits: string },
+): InboxItem[] {
+  return db.all(
+    Row,
+    `select ${COLUMNS} from
+       (select item_id, seq as push_seq, ref_length, ref_digits from pushes
+        where surface = :surface and status = 'pushed'
+          and (ref_length, ref_digits) <= (:length, :digits))
+       join inbox_items using (item_id)
+     where not :unread or read_at is null
+     order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
+    { ...of, unread: of.unread ? 1 : 0, length: of.digits.length },
+  ).map((row) => toItem(db, row));
+}
+
+export function askItem(db: Reader, correlation_id: string): InboxItem | undefined {
+  const row = db.get(
+    Row,
+    `select ${COLUMNS} from inbox_items
+     where correlation_id = :correlation_id and kind = 'ask' order by seq desc limit 1`,
+    { correlation_id },
+  );
+  return row && toItem(db, row);
+}
+
+const Thread = z.object({ thread: z.string().nullable() });
+
+/** The thread of the items that are about an ask. */
+export function threadOf(db: Reader, correlation_id: string): string | null {
+  const found = db.get(
+    Thread,
+    `select thread from inbox_items
+     where correlation_id = :correlation_id and thread is not null limit 1`,
+    { correlation_id },
+  );
+  return found?.thread ?? null;
+}
+
+/** A note has no thread until the human asks about it. */
+export function beginThread(tx: Tx, item_id: string, thread: string): void {
+  tx.run(
+    "update inbox_items set thread = :thread where item_id = :item_id and thread is null",
+    { item_id, thread },
+  );
+}
+
+export function markRead(tx: Tx, item_id: string, by: string | null, at: number): number {
+  return tx.run(
+    `update inbox_items set read_at = :at, read_by = :by
+     where item_id = :item_id and read_at is null`,
+    { item_id, by, at },
+  );
+}
+
+export function markReplied(tx: Tx, item_id: string, at: number): number {
+  return tx.run(
+    "update inbox_items set replied_at = :at where item_id = :item_id and replied_at is null",
+    { item_id, at },
+  );
+}
+
+const Old = z.object({
+  seq: z.number(),
+  item_id: z.string(),
+  kind: z.string(),
+  correlation_id: z.string().nullable(),
+});
+
+/** Items that were read before an instant, in their order. */
+export function readBefore(
+  db: Reader,
+  part: { before: number; after: number; limit: number },
+): z.output<typeof Old>[] {
+  return db.all(
+    Old,
+    `select seq, item_id, kind, correlation_id from inbox_items
+     where read_at < :before and seq > :after order by seq limit :limit`,
+    part,
+  );
+}
+
+/** Forgets an item, with its pushes. */
+export function forget(tx: Tx, item_id: string): void {
+  tx.run("delete from inbox_items where item_id = :item_id", { item_id });
+}
+
+function toItem(db: Reader, row: z.output<typeof StoredItem>): InboxItem {
+  const { from_name, ...item } = row;
+  return {
+    ...item,
+    from: from_name,
+    read: item.read_at !== null,
+    replied: item.replied_at !== null,
+    pushes: pushes.of(db, item.item_id),
+  };
+}

@@ -1,0 +1,88 @@
+/** The lives of a job, of its attempts, and of a template. Specification, sections 2 and 3. */
+
+import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+
+/** What ended well, was called off or was never begun is final; a failure may be tried again. */
+// deno-fmt-ignore
+export const jobMachine = machine("job", [
+  // from            on              to
+  ["queued",         "acquired",     "dispatching"   ], // A lease begins.
+  ["dispatching",    "lease_expired", "queued"       ], // Nothing went out: another attempt.
+  ["dispatching",    "delivered",    "delivered"     ],
+  ["dispatching",    "turn_started", "running"       ], // The prompt was seen before its receipt.
+  ["delivered",      "turn_started", "running"       ],
+  ["running",        "turn_started", "running"       ],
+  ["awaiting_input", "turn_started", "running"       ],
+  ["blocked",        "turn_started", "running"       ],
+  ["delivered",      "needs_input",  "awaiting_input"],
+  ["running",        "needs_input",  "awaiting_input"],
+  ["awaiting_input", "needs_input",  "awaiting_input"],
+  ["blocked",        "needs_input",  "awaiting_input"],
+  ["delivered",      "stuck",        "blocked"       ],
+  ["running",        "stuck",        "blocked"       ],
+  ["awaiting_input", "stuck",        "blocked"       ],
+  ["blocked",        "stuck",        "blocked"       ],
+  ["queued",         "completed",    "completed"     ], // By hand, before anybody began.
+  ["dispatching",    "completed",    "completed"     ],
+  ["delivered",      "completed",    "completed"     ],
+  ["running",        "completed",    "completed"     ],
+  ["awaiting_input", "completed",    "completed"     ],
+  ["blocked",        "completed",    "completed"     ],
+  ["queued",         "failed",       "failed"        ],
+  ["dispatching",    "failed",       "failed"        ],
+  ["delivered",      "failed",       "failed"        ],
+  ["running",        "failed",       "failed"        ],
+  ["awaiting_input", "failed",       "failed"        ],
+  ["blocked",        "failed",       "failed"        ],
+  ["queued",         "cancelled",    "cancelled"     ],
+  ["dispatching",    "cancelled",    "cancelled"     ],
+  ["delivered",      "cancelled",    "cancelled"     ],
+  ["running",        "cancelled",    "cancelled"     ],
+  ["awaiting_input", "cancelled",    "cancelled"     ],
+  ["blocked",        "cancelled",    "cancelled"     ],
+  ["queued",         "expired",      "expired"       ], // What was delivered never expires.
+  ["dispatching",    "expired",      "expired"       ],
+  ["queued",         "unavailable",  "unavailable"   ], // No executor can be had.
+  ["dispatching",    "unavailable",  "unavailable"   ],
+  ["delivered",      "retried",      "queued"        ],
+  ["failed",         "retried",      "queued"        ],
+  ["unavailable",    "retried",      "queued"        ],
+]);
+
+export type JobState = StateOf<typeof jobMachine>;
+export type JobEvent = EventOf<typeof jobMachine>;
+
+/** One try of a job: at most one of a job is not over. */
+// deno-fmt-ignore
+export const attemptMachine = machine("attempt", [
+  // from       on              to
+  ["acquired",  "delivered",    "delivered" ],
+  ["acquired",  "turn_started", "running"   ],
+  ["delivered", "turn_started", "running"   ], // Armed: the next assistant turn completes it.
+  ["acquired",  "lease_expired", "lapsed"   ],
+  ["delivered", "retried",      "superseded"],
+  ["acquired",  "completed",    "completed" ],
+  ["delivered", "completed",    "completed" ],
+  ["running",   "completed",    "completed" ],
+  ["acquired",  "failed",       "failed"    ],
+  ["delivered", "failed",       "failed"    ],
+  ["running",   "failed",       "failed"    ],
+  ["acquired",  "cancelled",    "cancelled" ],
+  ["delivered", "cancelled",    "cancelled" ],
+  ["running",   "cancelled",    "cancelled" ],
+]);
+
+export type AttemptEvent = EventOf<typeof attemptMachine>;
+
+// deno-fmt-ignore
+export const templateMachine = machine("template", [
+  // from     on           to
+  ["active",  "fired",     "active"   ],
+  ["active",  "paused",    "paused"   ],
+  ["paused",  "fired",     "paused"   ], // By hand: `run`.
+  ["paused",  "resumed",   "active"   ],
+  ["active",  "cancelled", "cancelled"],
+  ["paused",  "cancelled", "cancelled"],
+]);
+
+export type TemplateEvent = EventOf<typeof templateMachine>;

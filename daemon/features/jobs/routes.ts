@@ -1,0 +1,47 @@
+/** The jobs' contracts, each met by its verb. */
+
+import { type Caller, type Route, route } from "kit/http/route.ts";
+import * as contracts from "./contract.ts";
+import { type Jobs, NOBODY } from "./jobs.ts";
+
+export interface JobDoors {
+  /** Whether the request came through a proven human door (contract 2). */
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  senderOf(body: { from_peer: string }): string;
+  /** The exact id that a peer argument names. */
+  findId(argument: string): string;
+}
+
+export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
+  return [
+    route(contracts.createJob, async ({ body, caller, headers, commit }) => {
+      await jobs.refuseFolder(body.path);
+      const manner = { proven_human: doors.provenHuman(caller, headers) };
+      return commit(() => jobs.create(body, manner));
+    }, {
+      sender: ({ body }) => doors.senderOf({ from_peer: body.created_by ?? NOBODY }),
+      again: (before) => jobs.get("job_id" in before ? before.job_id : before.calendar_id),
+    }),
+    route(contracts.listJobs, ({ query }) => {
+      const { owner_peer_id: owner } = query;
+      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, doors) });
+    }),
+    route(contracts.getJob, ({ params }) => jobs.get(params.id)),
+    route(contracts.jobStatus, ({ params }) => jobs.get(params.id)),
+    route(contracts.jobResult, ({ params }) => jobs.result(params.id)),
+    route(contracts.updateJob, ({ params, body }) => jobs.update(params.id, body)),
+    route(contracts.runJob, ({ params }) => jobs.run(params.id)),
+    route(contracts.retryJob, ({ params }) => jobs.retry(params.id)),
+    route(contracts.cancelJob, ({ params, body }) => jobs.cancel(params.id, body.reason)),
+    route(contracts.pauseJob, ({ params }) => jobs.pause(params.id)),
+    route(contracts.resumeJob, ({ params }) => jobs.resume(params.id)),
+  ];
+}
+
+const PEER_ID = /^peer-[0-9a-f]{12}$/;
+
+/** Jobs outlive their owners: an exact id may be asked for when its peer is long removed. */
+function ownerOf(argument: string, { findId }: JobDoors): string {
+  return PEER_ID.test(argument) ? argument : findId(argument);
+}

@@ -1,0 +1,176 @@
+/** SQL for jobs. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Job } from "./contract.ts";
+
+/** What is stored of a job: the record without what its attempts say, and what only we need. */
+export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
+  attempt_count: z.number().int(),
+  current_attempt_id: z.string().nullable(),
+  lease_until: Instant.nullable(),
+  /** When the runner looks at what is queued; null while it waits for its executor. */
+  look_at: Instant.nullable(),
+  /** Whether the human asked for it, through a proven door. */
+  proven_human: z.boolean(),
+  deadline_told: z.boolean(),
+});
+export type StoredJob = z.output<typeof StoredJob>;
+
+const Row = rowOf(StoredJob);
+const columns = Object.keys(StoredJob.shape);
+/** What is said once, when the job comes. */
+const FIXED: readonly string[] = [
+  ...["job_id", "title", "kind", "owner_peer_id", "assigned_peer_id", "created_by_peer_id"],
+  ...["mesh_session_id", "circle", "source_kind", "source_id", "scope", "visibility", "request"],
+  ...["provenance", "execution", "created_at", "due_at", "deadline_at", "expires_at"],
+  "proven_human",
+];
+const INSERT = `insert into jobs (${columns.join(", ")})
+  values (${columns.map((column) => `:${column}`).join(", ")})`;
+const UPDATE = `update jobs set ${
+  columns.filter((column) => !FIXED.includes(column)).map((column) => `${column} = :${column}`)
+    .join(", ")
+} where job_id = :job_id`;
+
+export function insert(tx: Tx, job: StoredJob): void {
+  tx.run(INSERT, z.encode(Row, job));
+}
+
+export function update(tx: Tx, job: StoredJob): void {
+  tx.run(UPDATE, z.encode(Row, job));
+}
+
+export function get(db: Reader, job_id: string): StoredJob | undefined {
+  return db.get(Row, "select * from jobs where job_id = :job_id", { job_id });
+}
+
+export interface Filter {
+  readonly state: string | null;
+  readonly owner_peer_id: string | null;
+  readonly circle: string | null;
+  /** Null for all that are not over, and so many of those that are. */
+  readonly limit: number | null;
+  readonly settled_max: number;
+}
+
+/** The newest that a filter asks for; without a limit, all that are not `over` as well. */
+export function newestIn(table: "jobs" | "job_templates", over: string): string {
+  return `with asked as (
+      select seq, (${over}) as is_over from ${table}
+      where (:state is null or state = :state) and (:circle is null or circle = :circle)
+        and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
+    select * from ${table} where seq in (
+        select seq from asked where :limit is null and not is_over)
+      or seq in (
+        select seq from asked where :limit is not null or is_over
+        order by seq desc limit coalesce(:limit, :settled_max))
+    order by seq desc`;
+}
+
+const LIST = newestIn("jobs", "settled_at is not null");
+
+/** Newest first. */
+export function list(db: Reader, filter: Filter): StoredJob[] {
+  return db.all(Row, LIST, { ...filter });
+}
+
+/** What is queued, and due to be looked at. */
+export function due(db: Reader, now: number, limit: number): StoredJob[] {
+  return db.all(
+    Row,
+    `select * from jobs where state = 'queued' and look_at <= :now
+     order by look_at, seq limit :limit`,
+    { now, limit },
+  );
+}
+
+/** What is queued for a peer that was not here: it is looked at again. */
+export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
+  return tx.run(
+    `update jobs set look_at = :at
+     where state = 'queued' and look_at is null and assigned_peer_id = :assigned_peer_id`,
+    { assigned_peer_id, at },
+  );
+}
+
+/** All that is queued and waits for its executor is looked at again. */
+export function wakeAll(tx: Tx, at: number): void {
+  tx.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
+}
+
+/** What was not delivered in its time. */
+export function expired(db: Reader, now: number, limit: number): StoredJob[] {
+  return db.all(
+    Row,
+    `select * from jobs where state in ('queued', 'dispatching') and expires_at <= :now
+     order by expires_at limit :limit`,
+    { now, limit },
+  );
+}
+
+export function lapsed(db: Reader, now: number, limit: number): StoredJob[] {
+  return db.all(
+    Row,
+    `select * from jobs where state = 'dispatching' and lease_until <= :now
+     order by lease_until limit :limit`,
+    { now, limit },
+  );
+}
+
+/** Whose deadline has passed, and nobody was told yet. */
+export function late(db: Reader, now: number, limit: number): StoredJob[] {
+  return db.all(
+    Row,
+    `select * from jobs
+     where deadline_told = 0 and deadline_at <= :now
+       and state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')
+     order by deadline_at limit :limit`,
+    { now, limit },
+  );
+}
+
+/** Jobs whose turn is over, and whose checks are not. */
+export function checking(db: Reader): StoredJob[] {
+  return db.all(
+    Row,
+    `select * from jobs where phase = 'checking'
+       and state in ('dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')`,
+  );
+}
+
+/** Forgets what came to rest before `before`, with its attempts. */
+export function forget(tx: Tx, before: number, limit: number): number {
+  return tx.run(
+    `delete from jobs where seq in (
+       select seq from jobs where settled_at < :before order by settled_at limit :limit)`,
+    { before, limit },
+  );
+}
+
+const Count = z.object({ state: z.string(), count: z.number() });
+
+export function counts(db: Reader) {
+  return db.all(Count, "select state, count(*) as count from jobs group by state");
+}
+
+const One = z.object({ one: z.number() });
+
+/** Whether a job is queued for a peer that was not here. */
+export function isAwaited(db: Reader, assigned_peer_id: string): boolean {
+  return db.get(
+    One,
+    `select 1 as one from jobs
+     where state = 'queued' and look_at is null and assigned_peer_id = :assigned_peer_id limit 1`,
+    { assigned_peer_id },
+  ) !== undefined;
+}
+
+export function isOld(db: Reader, before: number): boolean {
+  return db.get(
+    One,
+    "select 1 as one from jobs where settled_at < :before limit 1",
+    { before },
+  ) !== undefined;
+}

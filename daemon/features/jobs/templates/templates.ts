@@ -1,0 +1,157 @@
+/** The desk of recurring templates: each fires once when it is due, however long we were away. */
+
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import { nextFire } from "kit/core/cron.ts";
+import type { JobAsked, Template } from "../contract.ts";
+import { type TemplateEvent, templateMachine } from "../machine.ts";
+import type { Filter, StoredJob } from "../store.ts";
+import * as rows from "./store.ts";
+import type { StoredTemplate } from "./store.ts";
+
+const BEAT_ROWS_MAX = 100;
+
+/** What a template and its occurrences are made from. */
+export type Made = Pick<
+  StoredTemplate,
+  | ("title" | "kind" | "owner_peer_id" | "created_by_peer_id" | "mesh_session_id" | "circle")
+  | ("scope" | "visibility" | "request" | "provenance" | "execution" | "proven_human")
+>;
+
+export interface TemplatesNeeds {
+  /** Enters a job that is due, as an occurrence. */
+  enter(
+    made: Made,
+    source: { readonly calendar_id: string; readonly due_at: number },
+  ): StoredJob;
+}
+
+export class Templates {
+  readonly #ground: Ground;
+  readonly #needs: TemplatesNeeds;
+
+  constructor(ground: Ground, needs: TemplatesNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+  }
+
+  create(made: Made, { cron = "", timezone = "UTC" }: Pick<JobAsked, "cron" | "timezone">) {
+    const { db, ids, clock } = this.#ground;
+    const calendar_id = ids.next("cal");
+    const now = clock.now();
+    const { execution } = made;
+    const schedule = { ...execution.schedule, cron, timezone, calendar_id };
+    const template: StoredTemplate = {
+      ...made,
+      calendar_id,
+      state: "active",
+      cron,
+      timezone,
+      execution: { ...execution, schedule },
+      next_due_at: nextFire(cron, timezone, now) ?? null,
+      last_due_at: null,
+      last_occurrence_work_id: null,
+      occurrences: 0,
+      created_at: now,
+      updated_at: now,
+    };
+    return db.transact((tx) => {
+      rows.insert(tx, template);
+      return template;
+    });
+  }
+
+  get(calendar_id: string): StoredTemplate | undefined {
+    return rows.get(this.#ground.db, calendar_id);
+  }
+
+  mustGet(calendar_id: string): StoredTemplate {
+    const template = this.get(calendar_id);
+    if (!template) throw new Problem("unknown_job", { job_id: calendar_id });
+    return template;
+  }
+
+  list(filter: Filter): StoredTemplate[] {
+    return rows.list(this.#ground.db, filter);
+  }
+
+  pause(calendar_id: string): Template {
+    return this.#step(calendar_id, "paused", () => ({ next_due_at: null }));
+  }
+
+  /** What was due while it was paused is not made up for. */
+  resume(calendar_id: string): Template {
+    const now = this.#ground.clock.now();
+    return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
+      next_due_at: nextFire(cron, timezone, now) ?? null,
+    }));
+  }
+
+  cancel(calendar_id: string): Template {
+    return this.#step(calendar_id, "cancelled", () => ({ next_due_at: null }));
+  }
+
+  /** An occurrence by hand, beside those of the calendar. */
+  run(calendar_id: string): StoredJob {
+    const { db, clock } = this.#ground;
+    return db.transact(() => {
+      const template = this.mustGet(calendar_id);
+      if (!templateMachine.takes(template.state, "fired")) throw refused(template, "run");
+      return this.#fire(template, clock.now(), template.next_due_at);
+    });
+  }
+
+  /**
+   * Fires what is due: an occurrence and the next instant, in one transaction, so that it happens
+   * once across restarts. All that was missed is one occurrence.
+   */
+  beat(now: number): void {
+    const { db } = this.#ground;
+    for (const template of rows.due(db, now, BEAT_ROWS_MAX)) {
+      const { cron, timezone, next_due_at } = template;
+      db.transact(() => {
+        this.#fire(template, next_due_at ?? now, nextFire(cron, timezone, now) ?? null);
+      });
+    }
+  }
+
+  #fire(template: StoredTemplate, due_at: number, next_due_at: number | null): StoredJob {
+    const { db, clock } = this.#ground;
+    const { calendar_id } = template;
+    const job = this.#needs.enter(template, { calendar_id, due_at });
+    db.transact((tx) =>
+      rows.update(tx, {
+        ...template,
+        state: templateMachine.step(template.state, "fired"),
+        next_due_at,
+        last_due_at: due_at,
+        last_occurrence_work_id: job.job_id,
+        occurrences: template.occurrences + 1,
+        updated_at: clock.now(),
+      })
+    );
+    return job;
+  }
+
+  #step(
+    calendar_id: string,
+    on: Exclude<TemplateEvent, "fired">,
+    change: (template: StoredTemplate) => Partial<StoredTemplate>,
+  ): StoredTemplate {
+    const { db, clock } = this.#ground;
+    return db.transact((tx) => {
+      const before = this.mustGet(calendar_id);
+      if (!templateMachine.takes(before.state, on)) throw refused(before, ACTIONS[on]);
+      const state = templateMachine.step(before.state, on);
+      const template = { ...before, ...change(before), state, updated_at: clock.now() };
+      rows.update(tx, template);
+      return template;
+    });
+  }
+}
+
+const ACTIONS = { paused: "pause", resumed: "resume", cancelled: "cancel" } as const;
+
+function refused({ calendar_id, state }: StoredTemplate, action: string): Problem {
+  return new Problem("illegal_state", { job_id: calendar_id, state, action });
+}

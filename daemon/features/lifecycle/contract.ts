@@ -1,0 +1,240 @@
+/** What the world may do about peers' lives: prove, find, link, repair, end and examine them. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Instant, Name } from "kit/core/schema.ts";
+import { Peer, Role, TmuxSocket } from "../peers/contract.ts";
+import { Backend } from "../agents/contract.ts";
+
+const byId = z.object({ id: z.string() });
+const circle = z.object({ circle: Name.optional() });
+const pane_id = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
+const path = z.string().min(1).max(4096);
+const maybe = z.string().nullable();
+
+export const validateIdentity = contract({
+  id: "peers.identity_validate",
+  method: "POST",
+  path: "/peers/identity/validate",
+  summary: "Check a birth certificate, and bring its peer back",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({
+    birth_certificate: z.string(),
+    backend: Backend,
+    path,
+    pane_id: pane_id.optional(),
+    agent_pid: z.number().int().positive().optional(),
+  }),
+  returns: z.object({
+    ok: z.literal(true),
+    peer_id: z.string(),
+    display_name: z.string(),
+    peer: Peer,
+  }),
+  fails: ["certificate_mismatch", "unknown_peer", "peer_retired"],
+});
+export type Validation = z.output<typeof validateIdentity.body>;
+
+export const renewIdentity = contract({
+  id: "peers.identity_renew",
+  method: "POST",
+  path: "/peers/identity/renew",
+  summary: "Exchange a birth certificate, expired or not, while its peer is connected",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({ birth_certificate: z.string(), backend: Backend, path }),
+  returns: z.object({ birth_certificate: z.string(), expires_at: Instant }),
+  fails: ["certificate_mismatch", "no_runtime_session", "not_connected"],
+});
+export type Renewal = z.output<typeof renewIdentity.body>;
+
+export const Orphan = z.object({
+  pane_id: z.string(),
+  tmux_socket: z.string(),
+  pid: z.number().int(),
+  command: z.string(),
+  cwd: z.string(),
+  session: z.string(),
+  window: z.string(),
+  /** For the eye alone: it decides nothing. */
+  backend_hint: Backend.nullable(),
+  confidence: z.enum(["hint", "unknown"]),
+});
+export type Orphan = z.output<typeof Orphan>;
+
+export const listOrphans = contract({
+  id: "panes.orphans",
+  method: "GET",
+  path: "/panes/orphans",
+  summary: "Tmux panes of this machine that no live peer is registered on",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({ panes: z.array(Orphan) }),
+});
+
+export const Linked = z.discriminatedUnion("linked", [
+  z.object({ linked: z.literal(true), peer_id: z.string(), display_name: z.string() }),
+  z.object({ linked: z.literal(false), reason: z.string(), hint: z.string() }),
+]);
+export type Linked = z.output<typeof Linked>;
+
+export const linkPane = contract({
+  id: "panes.link",
+  method: "POST",
+  path: "/panes/:pane_id/link",
+  summary: "Register the agent in a pane, if messages reach it; else nothing is left behind",
+  access: "caller",
+  tunnel: "admin",
+  params: z.object({ pane_id: z.string() }),
+  query: z.object({ tmux_socket: TmuxSocket.optional() }),
+  body: z.object({
+    backend: Backend,
+    tmux_socket: TmuxSocket.optional(),
+    name: Name.optional(),
+    circle: Name.optional(),
+  }),
+  returns: Linked,
+  fails: ["unknown_pane", "already_linked", "reserved_name"],
+});
+export type PaneLink = z.output<typeof linkPane.body>;
+
+export const linkPeer = contract({
+  id: "peers.link",
+  method: "POST",
+  path: "/peers/:id/link",
+  summary: "Link a peer with the pane that is on its record",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  query: circle,
+  body: z.object({}),
+  returns: Linked,
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "other_host",
+    "missing_pane",
+    "unknown_pane",
+    "already_linked",
+  ],
+});
+
+export const Rehooked = z.object({
+  ok: z.boolean(),
+  acted: z.boolean(),
+  peer_id: z.string(),
+  transport: Peer.shape.transport,
+  /** Whether a message would reach it now. */
+  healthy: z.boolean(),
+  /** What `apply` does, or would do. */
+  would_do: maybe,
+  reason: maybe,
+});
+export type Rehooked = z.output<typeof Rehooked>;
+
+export const rehookPeer = contract({
+  id: "peers.rehook",
+  method: "POST",
+  path: "/peers/:id/rehook",
+  summary: "Recover the way to a peer, without harm to it; without `apply` only say how",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  query: circle,
+  body: z.object({ apply: z.boolean().default(false) }),
+  returns: Rehooked,
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "other_host",
+    "missing_pane",
+    "pane_unverified",
+  ],
+});
+
+export const killPeer = contract({
+  id: "peers.kill",
+  method: "POST",
+  path: "/peers/:id/kill",
+  summary: "End a peer's own process, where it is proved to be that, and retire the peer",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  query: circle,
+  body: z.object({}),
+  returns: z.object({
+    ok: z.literal(true),
+    peer_id: z.string(),
+    agent_pid: z.number().int(),
+    /** The signal that it went by. */
+    signal: z.enum(["SIGTERM", "SIGKILL"]),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer", "kill_refused"],
+});
+export type Killed = z.output<typeof killPeer.returns>;
+
+export const assumeRole = contract({
+  id: "peers.role",
+  method: "POST",
+  path: "/peers/:id/role",
+  summary: "Give a peer a role; a live orchestrator of its circle gives way only to `force`",
+  access: "caller",
+  tunnel: "never",
+  params: byId,
+  query: circle,
+  body: z.object({
+    role: Role.exclude(["human"]),
+    force: z.boolean().default(false),
+  }),
+  returns: Peer,
+  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "orchestrator_present", "role_fixed"],
+});
+
+export const Contradiction = z.object({
+  code: z.enum([
+    "ONLINE_BUT_NO_TRANSPORT",
+    "PANE_MISSING",
+    "AGENT_PID_DEAD",
+    "PANE_OWNER_MISMATCH",
+    "STALE_PENDING_ASK",
+    "TURN_STUCK",
+    "RETIRED_BUT_LIVE",
+    "SESSION_MISMATCH",
+    "UNPROVED_DELIVERY",
+  ]),
+  severity: z.enum(["error", "warning"]),
+  detail: z.string(),
+});
+export type Contradiction = z.output<typeof Contradiction>;
+
+/** One piece of evidence: what it says, who says it, and how old its word is. */
+export const Check = z.object({
+  name: z.string(),
+  /** Null where it speaks neither for nor against the peer. */
+  ok: z.boolean().nullable(),
+  source: maybe,
+  age_seconds: z.number().nullable(),
+  detail: z.string(),
+});
+export type Check = z.output<typeof Check>;
+
+export const diagnosePeer = contract({
+  id: "peers.doctor",
+  method: "GET",
+  path: "/peers/:id/doctor",
+  summary: "All evidence of a peer with its age, and where it contradicts itself; changes nothing",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  query: circle,
+  returns: z.object({
+    peer_id: z.string(),
+    checks: z.array(Check),
+    contradictions: z.array(Contradiction),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+export type Report = z.output<typeof diagnosePeer.returns>;

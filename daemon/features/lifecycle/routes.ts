@@ -1,0 +1,53 @@
+/** The contracts of peers' lives, each met by its verb. */
+
+import { OK } from "kit/http/contract.ts";
+import { type Route, route } from "kit/http/route.ts";
+import { refuseUntrusted } from "../../host/trusted_socket.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Peers } from "../peers/peers.ts";
+import * as contracts from "./contract.ts";
+import type { Doctor } from "./doctor.ts";
+import type { Ending } from "./termination.ts";
+import type { Identities } from "./identity.ts";
+import type { Linking } from "./linking.ts";
+
+/** The desks behind these routes. */
+export interface Lives {
+  readonly peers: Peers;
+  readonly directory: Directory;
+  readonly identities: Identities;
+  readonly linking: Linking;
+  readonly ending: Ending;
+  readonly doctor: Doctor;
+}
+
+export function lifeRoutes(lives: Lives): Route[] {
+  const { peers, directory, identities, linking, ending, doctor } = lives;
+  const idOf = (params: { id: string }, query: { circle?: string | undefined }) =>
+    directory.find(params.id, { circle: query.circle }).peer_id;
+  return [
+    route(contracts.validateIdentity, async ({ body }) => {
+      const peer_id = await identities.validate(body);
+      const peer = directory.record(peer_id);
+      return { ...OK, peer_id, display_name: peer.display_name, peer };
+    }),
+    route(contracts.renewIdentity, ({ body }) => identities.renew(body)),
+    route(contracts.listOrphans, async () => ({ panes: await linking.orphans() })),
+    route(contracts.linkPane, ({ params, query, body }) => {
+      const link = { ...query, ...body };
+      refuseUntrusted(link.tmux_socket);
+      return linking.linkPane(params.pane_id, link);
+    }),
+    route(contracts.linkPeer, ({ params, query }) => linking.linkPeer(idOf(params, query))),
+    route(contracts.rehookPeer, ({ params, query, body }) => {
+      return linking.rehook(idOf(params, query), body);
+    }),
+    route(contracts.killPeer, ({ params, query }) => ending.kill(idOf(params, query))),
+    route(contracts.assumeRole, ({ params, query, body }) => {
+      const peer_id = idOf(params, query);
+      peers.assume(peer_id, body);
+      return directory.record(peer_id);
+    }),
+    route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),
+  ];
+}

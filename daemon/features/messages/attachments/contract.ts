@@ -1,0 +1,99 @@
+/** What the world may say about attachments: files that messages carry by id. */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { Instant } from "kit/core/schema.ts";
+import { quotedAttribute } from "../frame_markers.ts";
+
+/** How many files one message may carry. */
+export const ATTACHMENTS_MAX = 20;
+
+/**
+ * A file that was uploaded (contract 2). `size` is in bytes. `path` is where an agent on this
+ * machine reads it: it must be left out of whatever is told to another machine.
+ */
+export const Attachment = z.object({
+  id: z.string(),
+  filename: z.string(),
+  size: z.number().int(),
+  content_type: z.string(),
+  sha256: z.string(),
+  path: z.string(),
+  created_at: Instant,
+  expires_at: Instant,
+}).meta({ id: "Attachment" });
+export type Attachment = z.output<typeof Attachment>;
+
+/** What a message carries: the files as they were when it was sent. */
+export const Attachments = z.array(Attachment);
+export type Attachments = z.output<typeof Attachments>;
+
+/** As they go over a socket, and into a row. */
+export function toWire(attachments: Attachments): z.input<typeof Attachments> {
+  return z.encode(Attachments, attachments);
+}
+
+type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
+
+/** As agents read it between the tags of a message (contract 5): on one line, all of it escaped. */
+export function toTag({ id, filename, content_type, size, path }: Shown): string {
+  const said = Object.entries({ id, name: filename, type: content_type, size, path })
+    .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);
+  return `<attachment ${said.join(" ")}/>`;
+}
+
+const Id = z.string().max(64);
+
+/** What a request attaches: ids, or objects with one, such as the answer to an upload. */
+export const Attaching = z.array(
+  z.union([Id, z.object({ id: Id })], "An id such as att-…, or an object with one"),
+).max(ATTACHMENTS_MAX).transform((given) => [
+  ...new Set(given.map((one) => typeof one === "string" ? one : one.id)),
+]);
+
+export const uploadAttachment = contract({
+  id: "attachments.upload",
+  method: "POST",
+  path: "/attachments",
+  summary: "Upload one file, in the field `file`; messages name it by its id",
+  access: "caller",
+  tunnel: "open",
+  takes: "multipart/form-data",
+  returns: Attachment,
+  fails: [
+    "attachment_too_large",
+    "unsupported_media",
+    "bad_multipart",
+    "invalid_request",
+    "attachments_full",
+    "too_many_uploads",
+    "shutting_down",
+  ],
+});
+
+const byId = z.object({ id: z.string() });
+
+export const getAttachment = contract({
+  id: "attachments.get",
+  method: "GET",
+  path: "/attachments/:id",
+  summary: "The bytes of a file, as a download",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: z.void(),
+  media: "application/octet-stream",
+  fails: ["attachment_not_found", "attachment_lost"],
+});
+
+export const deleteAttachment = contract({
+  id: "attachments.delete",
+  method: "DELETE",
+  path: "/attachments/:id",
+  summary: "Delete a file; messages that carried it keep its record",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: Ok,
+  fails: ["attachment_not_found"],
+});

@@ -1,0 +1,54 @@
+/** SQL for attachments. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Attachment } from "./contract.ts";
+
+/** What is stored of an attachment: its file by name, as the directory may move. */
+const Stored = Attachment.omit({ path: true }).extend({ file: z.string() });
+export type Stored = z.output<typeof Stored>;
+const Row = rowOf(Stored);
+
+const COLUMNS = "id, filename, size, content_type, sha256, file, created_at, expires_at";
+
+export function insert(tx: Tx, stored: Stored): void {
+  tx.insert(
+    `insert into attachments (${COLUMNS})
+     values (:id, :filename, :size, :content_type, :sha256, :file, :created_at, :expires_at)`,
+    z.encode(Row, stored),
+  );
+}
+
+export function get(db: Reader, id: string): Stored | undefined {
+  return db.get(Row, `select ${COLUMNS} from attachments where id = :id`, { id });
+}
+
+export function remove(tx: Tx, id: string): void {
+  tx.run("delete from attachments where id = :id", { id });
+}
+
+/** What is past its time. */
+export function overdue(db: Reader, now: number, limit: number): Stored[] {
+  return db.all(
+    Row,
+    `select ${COLUMNS} from attachments where expires_at <= :now order by expires_at limit :limit`,
+    { now, limit },
+  );
+}
+
+const Taken = z.object({ bytes: z.number() });
+
+/** Bytes that all files take, of which none takes less than `least`. */
+export function taken(db: Reader, least: number): number {
+  return db.get(
+    Taken,
+    "select coalesce(sum(max(size, :least)), 0) as bytes from attachments",
+    { least },
+  )?.bytes ?? 0;
+}
+
+const File = z.object({ file: z.string() });
+
+export function files(db: Reader): string[] {
+  return db.all(File, "select file from attachments").map(({ file }) => file);
+}

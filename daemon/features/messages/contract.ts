@@ -1,0 +1,190 @@
+/** What the world may say about deliveries: notes, broadcasts, drains, traces. */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { RungName } from "../agents/contract.ts";
+import { Voice } from "../peers/contract.ts";
+import { Attachments } from "./attachments/contract.ts";
+import { readTrace } from "kit/http/traceparent.ts";
+import { deliveryMachine } from "./machine.ts";
+
+/** Who speaks for the daemon itself. */
+export const DAEMON = "mesh";
+
+export const DeliveryState = z.enum(deliveryMachine.states);
+export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
+export type Kind = z.infer<typeof Kind>;
+
+const maybe = z.string().nullable();
+
+/** One message to one recipient (contract 2). */
+export const Delivery = z.object({
+  delivery_id: z.string(),
+  kind: Kind,
+  correlation_id: maybe,
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  to_peer_id: z.string(),
+  to_peer_name: z.string(),
+  text: z.string(),
+  attachments: Attachments,
+  state: DeliveryState,
+  rung: RungName.nullable(),
+  attempts: z.number().int(),
+  created_at: Instant,
+  attempted_at: Instant.nullable(),
+  sent_at: Instant.nullable(),
+  accepted_at: Instant.nullable(),
+  seen_at: Instant.nullable(),
+  expires_at: Instant.nullable(),
+  reason: maybe,
+}).meta({ id: "Delivery" });
+export type Delivery = z.output<typeof Delivery>;
+
+/** A delivery as the house holds it: the record, and what only we need of it. */
+export const Held = Delivery.extend({
+  seq: z.number().int(),
+  circle: maybe,
+  item_id: maybe,
+  voice: Voice,
+  reply_to: maybe,
+  question: z.record(z.string(), z.unknown()).nullable(),
+  close_reason: maybe,
+  outcome: maybe,
+  closed_at: Instant.nullable(),
+  settled_at: Instant.nullable(),
+  traceparent: z.string(),
+  repeatable: z.boolean(),
+});
+export type Held = z.output<typeof Held>;
+
+/** How long bytes may be out before the lack of a proof is said (architecture 3). */
+export const PROOF_MS_MAX = 30_000;
+
+/** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
+export const Traceparent = z.string().nullish().catch(undefined)
+  .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
+
+/** What an ask has from the start, beyond its delivery. */
+export interface Opening {
+  readonly reply_delivery: "push" | "pull";
+  readonly origin: Readonly<Record<string, unknown>> | null;
+  readonly parent_id: string | null;
+  readonly routing: Readonly<Record<string, unknown>> | null;
+}
+
+export const Stage = z.object({
+  seq: z.number().int(),
+  stage: z.string(),
+  status: z.enum(["ok", "fail"]),
+  peer_id: maybe,
+  from_peer_id: maybe,
+  ts: Instant,
+  detail: maybe,
+});
+export type Stage = z.output<typeof Stage>;
+
+export const getTrace = contract({
+  id: "delivery.trace",
+  method: "GET",
+  path: "/traces/:trace_id",
+  summary: "The recorded stages of an ask or a notify",
+  access: "caller",
+  tunnel: "open",
+  params: z.object({ trace_id: z.string() }),
+  returns: z.object({ trace_id: z.string(), kind: Kind, stages: z.array(Stage) }),
+  fails: ["unknown_trace"],
+});
+export type Trace = z.output<typeof getTrace.returns>;
+
+const DrainQuery = z.object({
+  peer_id: z.string().optional(),
+  pane_id: z.string().optional(),
+  tmux_socket: z.string().optional(),
+  max_results: QueryNumber.pipe(z.number().min(1)).default(50)
+    .transform((count) => Math.min(count, 500)),
+}).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
+  message: "Exactly one of peer_id and pane_id",
+});
+
+export const drainDeliveries = contract({
+  id: "delivery.drain",
+  method: "GET",
+  path: "/deliveries/pending",
+  summary: "Take what waits for a peer; settle it with a receipt within 60 s",
+  access: "caller",
+  tunnel: "never",
+  query: DrainQuery,
+  returns: z.object({
+    deliveries: z.array(Delivery.extend({ redelivered: z.boolean() })),
+    drain_id: maybe,
+    dropped_not_addressable: z.number().int().optional(),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
+});
+
+export const settleDeliveries = contract({
+  id: "delivery.receipts",
+  method: "POST",
+  path: "/deliveries/receipts",
+  summary: "Say what became of drained deliveries",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({
+    drain_id: z.string().optional(),
+    delivery_ids: z.array(z.string()).max(500).optional(),
+    status: z.enum(["accepted", "seen", "failed", "rejected"]),
+  }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
+    message: "Name the drain_id or the delivery_ids",
+  }),
+  returns: Ok,
+  fails: ["unknown_drain", "unknown_message"],
+});
+
+/** A message whose state contradicts what else is known of it, and how. */
+export const Unaccounted = z.object({
+  delivery_id: z.string(),
+  state: z.string(),
+  problem: z.string(),
+});
+export type Unaccounted = z.output<typeof Unaccounted>;
+
+/**
+ * `counts` holds every message that is kept, by state, and `total` is their sum. `unproved` are sent
+ * without a proof in 30 s and not yet named to their recipients; `unaccounted` should be empty, and
+ * names at most 100.
+ */
+export const listDeliveries = contract({
+  id: "delivery.list",
+  method: "GET",
+  path: "/deliveries",
+  summary: "Deliveries by peer and state, newest first: the conservation count as a query",
+  access: "caller",
+  tunnel: "never",
+  query: z.object({
+    peer_id: z.string().optional(),
+    state: DeliveryState.optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
+  }),
+  returns: z.object({
+    deliveries: z.array(Delivery),
+    counts: z.record(z.string(), z.number()),
+    total: z.number().int(),
+    unproved: z.number().int(),
+    unaccounted: z.array(Unaccounted),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
+
+export const webSocket = contract({
+  id: "delivery.ws",
+  method: "GET",
+  path: "/ws",
+  summary: "Live delivery: frames both ways (contract 4)",
+  access: "checked",
+  tunnel: "never",
+  fails: ["upgrade_required"],
+  returns: z.void(),
+  media: "websocket",
+});

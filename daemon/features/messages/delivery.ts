@@ -1,0 +1,398 @@
+/** The delivery desk: takes messages in, sends them on, believes receipts and proofs. */
+
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Reason } from "kit/core/reasons.ts";
+import type { Numbers } from "./id_codec.ts";
+import type { Attachments } from "./attachments/contract.ts";
+import type { Address } from "../peers/contract.ts";
+import {
+  type Delivery as Record,
+  type Held,
+  type Kind,
+  type Opening,
+  PROOF_MS_MAX,
+} from "./contract.ts";
+import { type Voice } from "../peers/contract.ts";
+import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
+import type { Courier } from "./dispatch/dispatcher.ts";
+import { lengthOf } from "./dispatch/framing.ts";
+import { choose } from "./ledger/chosen_ids.ts";
+import * as audit from "./ledger/audit.ts";
+import * as chains from "./ledger/chains.ts";
+import * as ledger from "./ledger/ledger.ts";
+import type { Steps } from "./ledger/steps.ts";
+import type { Limits } from "./limits/limits.ts";
+import type { DeliveryAck } from "./websocket/frames.ts";
+import type { Session } from "./websocket/session.ts";
+import type { Sockets, Ticket } from "./websocket/sockets.ts";
+
+/** How long a drain may stay unsettled before its messages wait again (contract 3). */
+const DRAIN_MS_MAX = 60_000;
+const BEAT_ROWS_MAX = 500;
+
+/** What is to be said, by whom, to whom. */
+export interface Draft {
+  readonly kind: Kind;
+  readonly from: { readonly peer_id: string | null; readonly name: string };
+  readonly to: Address;
+  readonly voice: Voice;
+  readonly text: string;
+  readonly circle: string | null;
+  readonly attachments?: Attachments;
+  /** The ask that an ack or an inbox item is about; an ask is given one, unless it chose one. */
+  readonly correlation_id?: string | null;
+  readonly item_id?: string | null;
+  readonly reply_to?: string | null;
+  readonly question?: Held["question"];
+  readonly traceparent?: string | undefined;
+  readonly closing?: Pick<Held, "close_reason" | "outcome">;
+  readonly opening?: Opening;
+  /** How long it may wait; the queue's own time otherwise. */
+  readonly ttl_ms?: number;
+  /** The daemon's own word: outside of the limits. */
+  readonly notice?: boolean;
+}
+
+export interface DeliveryNeeds {
+  readonly numbers: Numbers;
+  readonly queue: { readonly ttl_ms: number };
+  /** A message of an ask could not be carried at all: its asker is told. */
+  undeliverable(message: Held): void;
+  readonly neighbours: audit.Neighbours;
+  /** A surface's word on an inbox item. */
+  rendered(surface: string, item_id: string, receipt: Rendered): void;
+}
+
+/** What a surface may say of an item that it was sent (contract 4). */
+interface Rendered extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
+  readonly status: "pushed" | "failed";
+}
+
+/** Ends of an ask that its recipient brought about. */
+const ANSWERS: ReadonlySet<string> = new Set(["ack", "ack_with_msg", "answered", "declined"]);
+
+export class Delivery {
+  readonly #ground: Ground;
+  readonly #steps: Steps;
+  readonly #sockets: Sockets;
+  readonly #courier: Courier;
+  readonly #limits: Limits;
+  readonly #needs: DeliveryNeeds;
+  #last_seq: number;
+
+  constructor(
+    ground: Ground,
+    parts: { steps: Steps; sockets: Sockets; courier: Courier; limits: Limits },
+    needs: DeliveryNeeds,
+  ) {
+    this.#ground = ground;
+    this.#steps = parts.steps;
+    this.#sockets = parts.sockets;
+    this.#courier = parts.courier;
+    this.#limits = parts.limits;
+    this.#needs = needs;
+    this.#last_seq = ledger.lastSeq(ground.db);
+  }
+
+  /** Accepts a message: on the disk with the turn's commit, and on its way after it. */
+  send(draft: Draft): Ticket {
+    const { db } = this.#ground;
+    const { peer_id, role } = draft.to;
+    // The inbox takes what is for the human, and gives it to the surfaces.
+    const session = role === "human" ? undefined : this.#sockets.flowing(peer_id);
+    return db.transact(() => {
+      this.#limits.admit(draft, !session && role !== "human");
+      const message = this.#write(draft, session);
+      const ticket: Ticket = { message, state: message.state };
+      this.#steps.say(message);
+      if (session) db.afterCommit(() => this.#sockets.push(session, ticket));
+      else if (message.state === "queued") db.afterCommit(() => this.#courier.wake(peer_id));
+      return ticket;
+    });
+  }
+
+  /** Drops what is queued for a peer, with the reason; how much it was. */
+  dropQueue(peer_id: string, reason: Reason): number {
+    const { db, events, clock } = this.#ground;
+    return db.transact((tx) => {
+      const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
+      for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(tx, seq);
+      const count = dropped.length;
+      if (count > 0) events.append("deliveries_dropped", { peer_id, count, reason });
+      return count;
+    });
+  }
+
+  /**
+   * The ask is closed: it is not sent any more, nor again. Whether it may have reached its
+   * recipient; that one's own word on the ask is its word on the delivery, too.
+   */
+  release(correlation_id: string, reason: string): boolean {
+    const { db } = this.#ground;
+    const message = ledger.held(db, correlation_id);
+    if (!message) return false;
+    if (message.state === "queued") this.#steps.dropped(message, reason);
+    else if (ANSWERS.has(reason)) this.#steps.accepted(message);
+    else if (message.repeatable) db.transact((tx) => ledger.stopRepeating(tx, message.seq));
+    return message.state !== "queued";
+  }
+
+  /** A client's word on what it was sent. */
+  receipt(session: Session, ack: DeliveryAck): void {
+    const { db } = this.#ground;
+    const good = ack.status === "accepted" || ack.status === "seen";
+    if (good) db.transactAtLeisure(() => this.#receipted(session, ack));
+    else db.transact(() => this.#receipted(session, ack));
+  }
+
+  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
+  again(delivery_id: string, peer_id: string): boolean {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const message = ledger.held(db, delivery_id);
+      if (message?.to_peer_id !== peer_id) return false;
+      if (message.state === "failed") this.#steps.offered(message);
+      return message.state === "failed" || message.state === "queued";
+    });
+  }
+
+  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
+  prove(peer_id: string, ids: readonly string[]): number {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      const proved = ids.filter((id) => {
+        const message = ledger.held(db, id);
+        if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
+        return this.#steps.seen(message);
+      });
+      return proved.length;
+    });
+  }
+
+  /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
+  drain(peer_id: string, limit: number): Held[] {
+    const { db } = this.#ground;
+    return db.transact(() => this.#free(peer_id, limit).map((message) => this.#taken(message)));
+  }
+
+  /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
+  handOver(peer_id: string, limits: { messages: number; bytes: number }): Held[] {
+    const { db } = this.#ground;
+    return db.transact(() => {
+      let bytes = 0;
+      const waiting = this.#free(peer_id, limits.messages);
+      // The first goes in any case: cut, it says where the whole is to be had.
+      const fitting = waiting.filter((message, at) =>
+        (bytes += lengthOf(message)) <= limits.bytes || at === 0
+      );
+      return fitting.map((message) =>
+        this.#steps.written(this.#steps.attempted(message, "hook", false))
+      );
+    });
+  }
+
+  /** A reader's word on what it drained. */
+  settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
+    const { db } = this.#ground;
+    db.transact(() => {
+      for (const delivery_id of delivery_ids) {
+        const message = ledger.held(db, delivery_id);
+        if (!message) throw new Problem("unknown_message", { id: delivery_id });
+        if (status === "seen") this.#steps.seen(message);
+        else if (status === "accepted") this.#steps.accepted(message);
+        else this.#fail(message, status);
+      }
+    });
+  }
+
+  /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
+  nameUnproved(peer_id: string, limit: number): Held[] {
+    const { db, clock } = this.#ground;
+    return db.transact((tx) => {
+      const now = clock.now();
+      const before = now - PROOF_MS_MAX;
+      const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
+      for (const { seq } of messages) ledger.named(tx, seq, now);
+      return messages;
+    });
+  }
+
+  waiting(peer_id: string, limit: number): Held[] {
+    return ledger.queue(this.#ground.db, peer_id, limit);
+  }
+
+  held(delivery_id: string): Held | undefined {
+    return ledger.held(this.#ground.db, delivery_id);
+  }
+
+  list(filter: { peer_id: string | null; state: string | null; limit: number }): Record[] {
+    return audit.deliveries(this.#ground.db, filter);
+  }
+
+  counts(): { [state: string]: number } {
+    const counted = audit.counts(this.#ground.db).map(({ state, count }) => [state, count]);
+    return Object.fromEntries(counted);
+  }
+
+  /** The conservation count, and what breaks it. */
+  audit() {
+    const { db, clock } = this.#ground;
+    const now = clock.now();
+    const unproved = audit.unprovedCount(db, now - PROOF_MS_MAX);
+    return { ...audit.audit(db, now, this.#needs.neighbours), unproved };
+  }
+
+  /** After a start: what was under way is queued again where that is safe, else it is unclear. */
+  reconcile(): void {
+    const { db } = this.#ground;
+    db.transact(() => {
+      for (const message of ledger.unfinished(db)) {
+        if (message.repeatable) this.#steps.repeated(message, "daemon_restart");
+        else this.#steps.written(message, "daemon_restart");
+      }
+    });
+  }
+
+  /** Once a second: what is past its time, or drained and never settled. */
+  beat(now: number): void {
+    const { db } = this.#ground;
+    const overdue = ledger.overdue(db, now, BEAT_ROWS_MAX);
+    if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
+    const unsettled = ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX);
+    if (unsettled.length > 0) {
+      db.transact(() =>
+        unsettled.forEach((message) => this.#steps.repeated(message, "not_settled"))
+      );
+    }
+    this.#limits.beat(now);
+    const waiting = ledger.peersWaiting(db);
+    this.#sockets.beat(now, waiting);
+    for (const peer_id of waiting) this.#courier.wake(peer_id);
+  }
+
+  /** What waits for a peer, save what a sender said after something that a rung is trying now. */
+  #free(peer_id: string, limit: number): Held[] {
+    const { db } = this.#ground;
+    const tried = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
+    const senders = new Set(tried.map(({ from_peer_name }) => from_peer_name));
+    return ledger.queue(db, peer_id, limit)
+      .filter(({ from_peer_name }) => !senders.has(from_peer_name));
+  }
+
+  /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */
+  #taken(message: Held): Held {
+    const now = this.#ground.clock.now();
+    const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));
+    return {
+      ...sent,
+      attempts: message.attempts + 1,
+      attempted_at: now,
+      sent_at: now,
+      reason: null,
+    };
+  }
+
+  #receipted(session: Session, ack: DeliveryAck): void {
+    const message = this.#sockets.receipt(session, ack);
+    if (!message) return;
+    if (message.item_id !== null) return this.#rendered(session, message, ack);
+    if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
+    }
+  }
+
+  /**
+   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
+   * that failed before, or one that waits again since the line was lost.
+   */
+  #rendered({ identity }: Session, message: Held, ack: DeliveryAck): void {
+    const { item_id, state } = message;
+    if (!identity.surface || item_id === null) return;
+    const { name } = identity.surface;
+    if (ack.status === "pushed") {
+      this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
+      this.#needs.rendered(name, item_id, { ...ack, status: "pushed" });
+    } else if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
+      this.#needs.rendered(name, item_id, { ...ack, status: "failed" });
+    } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
+  }
+
+  /** A definite no of the receiver: another rung, or the end of it. */
+  #fail(message: Held, reason: string): void {
+    const { state, attempts } = message;
+    const went_out = state === "attempting" || state === "sent" ||
+      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
+    if (!went_out) return;
+    this.#steps.rejected(message, reason);
+    if (message.kind === "ask") this.#needs.undeliverable({ ...message, reason });
+  }
+
+  /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */
+  #expire(message: Held): void {
+    if (message.state === "queued") this.#steps.expired(message, "ttl");
+    else this.#ground.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
+  }
+
+  #write(draft: Draft, session: Session | undefined): Held {
+    const message = this.#compose(draft, session);
+    const { kind, correlation_id, opening } = draft;
+    this.#ground.db.transact((tx) => {
+      ledger.insert(tx, message, opening);
+      if (kind === "ask" && correlation_id) choose(tx, correlation_id, message.seq);
+    });
+    return message;
+  }
+
+  /** What answers or follows up on an ask stays in its trace; all else begins one. */
+  #trace({ reply_to, correlation_id }: Draft): string {
+    const { db, ids } = this.#ground;
+    const about = reply_to ?? correlation_id;
+    const before = about ? chains.link(db, about) : undefined;
+    return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
+  }
+
+  /** A number that a refused verb has drawn is not given again. */
+  #compose(draft: Draft, session: Session | undefined): Held {
+    const now = this.#ground.clock.now();
+    const { kind, from, to, opening } = draft;
+    const seq = ++this.#last_seq;
+    const ident = this.#needs.numbers.ident(seq);
+    const taken = to.role === "human"; // The inbox is the receiver, and it has it.
+    const ttl_ms = draft.ttl_ms ?? this.#needs.queue.ttl_ms;
+    return {
+      seq,
+      delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
+      kind,
+      correlation_id: draft.correlation_id ?? (kind === "ask" ? `ask-${ident}` : null),
+      item_id: draft.item_id ?? null,
+      from_peer_id: from.peer_id,
+      from_peer_name: from.name,
+      to_peer_id: to.peer_id,
+      to_peer_name: to.name,
+      circle: draft.circle,
+      text: draft.text,
+      attachments: draft.attachments ?? [],
+      voice: draft.voice,
+      reply_to: draft.reply_to ?? null,
+      question: draft.question ?? null,
+      traceparent: draft.traceparent ?? this.#trace(draft),
+      state: session ? "attempting" : taken ? "accepted" : "queued",
+      rung: session ? "websocket" : null,
+      repeatable: session?.receipts(kind) ?? false,
+      attempts: session ? 1 : 0,
+      created_at: now,
+      attempted_at: session ? now : null,
+      sent_at: null,
+      accepted_at: taken ? now : null,
+      seen_at: null,
+      settled_at: null,
+      expires_at: opening ? null : now + ttl_ms,
+      reason: null,
+      close_reason: draft.closing?.close_reason ?? null,
+      outcome: draft.closing?.outcome ?? null,
+      closed_at: null,
+    };
+  }
+}

@@ -1,0 +1,113 @@
+/** What an operator counts: deliveries by peer and state, and whether each is accounted for. */
+
+import * as z from "zod";
+import type { Reader } from "kit/data/sqlite.ts";
+import type { Held, Unaccounted } from "../contract.ts";
+import * as ledger from "./ledger.ts";
+import { DELIVERY_ID, HELD, HeldRow } from "./rows.ts";
+
+/** How many of the unaccounted are named. */
+const NAMED_MAX = 100;
+/** A rung is done with a message long before. */
+const STUCK_MS = 120_000;
+
+/** Newest first. What is queued is read off its index: it may be little, and long ago. */
+export function deliveries(
+  db: Reader,
+  filter: { peer_id: string | null; state: string | null; limit: number },
+): Held[] {
+  const [state, order] = filter.state === "queued"
+    ? ["state = 'queued'", "+seq"]
+    : ["(:state is null or state = :state)", "seq"];
+  return db.all(
+    HeldRow,
+    `${HELD} where (:peer_id is null or to_peer_id = :peer_id) and ${state}
+     order by ${order} desc limit :limit`,
+    filter,
+  );
+}
+
+const StateCount = z.object({ state: z.string(), count: z.number() });
+
+/** The conservation count: how many messages are in each state. */
+export function counts(db: Reader): { state: string; count: number }[] {
+  return db.all(StateCount, "select state, count(*) as count from messages group by state");
+}
+
+const Count = z.object({ count: z.number() });
+
+/** How many went out before `before`, are not sent again, and were never proved. */
+export function unprovedCount(db: Reader, before: number): number {
+  const found = db.get(
+    Count,
+    `select count(*) as count from messages
+     where state = 'sent' and repeatable = 0 and sent_at < :before`,
+    { before },
+  );
+  return found?.count ?? 0;
+}
+
+/** What the rest of the house knows of a message's recipient. */
+export interface Neighbours {
+  /** Whether messages may wait for a peer. */
+  mayWait(peer_id: string): boolean;
+  human_id(): string | undefined;
+  /** Whether the human's inbox holds an ask. */
+  inInbox(correlation_id: string): boolean;
+}
+
+/** A state that contradicts the rest of its row; null where all is well. */
+const PROBLEM = `case
+  when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'
+  when (ask_state = 'closed') <> (closed_at is not null) then 'closed_without_instant'
+  when ask_state = 'closed' and state = 'queued' then 'closed_but_queued'
+  when ask_state = 'open' and state in ('failed', 'expired', 'dropped') then 'open_but_ended'
+  when state = 'attempting' and attempted_at < :stuck_before then 'attempting_too_long'
+  when state in ('failed', 'expired', 'dropped') and (reason is null or settled_at is null)
+    then 'ended_without_reason'
+  when state = 'sent' and sent_at is null or state = 'accepted' and accepted_at is null
+    or state = 'seen' and seen_at is null then 'step_without_instant'
+  end`;
+
+const Audited = StateCount.extend({ odd: z.number() });
+const Odd = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
+
+/** Each message is in exactly one state, and that state is true: or it is named here, with why. */
+export function audit(db: Reader, now: number, neighbours: Neighbours) {
+  const stuck_before = now - STUCK_MS;
+  const states = db.all(
+    Audited,
+    `select state, count(*) as count, count(${PROBLEM}) as odd from messages group by state`,
+    { stuck_before },
+  );
+  const odd = states.some(({ odd }) => odd > 0)
+    ? db.all(
+      Odd,
+      `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages)
+       where problem is not null limit :limit`,
+      { stuck_before, limit: NAMED_MAX },
+    )
+    : [];
+  const unaccounted = [...odd, ...forNobody(db, neighbours), ...notInInbox(db, neighbours)];
+  return {
+    counts: Object.fromEntries(states.map(({ state, count }) => [state, count])),
+    total: states.reduce((sum, { count }) => sum + count, 0),
+    unaccounted: unaccounted.slice(0, NAMED_MAX),
+  };
+}
+
+/** What waits for one to whom nothing will ever be carried. */
+function forNobody(db: Reader, { mayWait }: Neighbours): Unaccounted[] {
+  const gone = ledger.peersWaiting(db).filter((peer_id) => !mayWait(peer_id));
+  return gone.flatMap((peer_id) => ledger.queue(db, peer_id, NAMED_MAX))
+    .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
+}
+
+/** What was asked of the human and is nowhere shown. */
+function notInInbox(db: Reader, { human_id, inInbox }: Neighbours): Unaccounted[] {
+  const human = human_id();
+  return (human ? ledger.openAskIds(db, human) : [])
+    .filter((correlation_id) => !inInbox(correlation_id))
+    .flatMap((correlation_id) => ledger.held(db, correlation_id) ?? [])
+    .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "not_in_the_inbox" }));
+}

@@ -1,0 +1,338 @@
+/** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
+
+import * as z from "zod";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { Reason } from "kit/core/reasons.ts";
+import { type Attachments, toWire } from "../attachments/contract.ts";
+import type { Held, Opening } from "../contract.ts";
+import { BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
+
+const INSERT = `insert into messages
+  (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
+   to_peer_name, circle, text, attachments, voice, reply_to, question, traceparent, state, rung,
+   repeatable, attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
+   ask_state, reply_delivery, origin, parent_id, routing)
+  values
+  (:seq, :ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
+   :to_peer_name, :circle, :text, :attachments, :voice, :reply_to, :question, :traceparent, :state,
+   :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
+   :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
+
+export function insert(tx: Tx, message: Held, opening?: Opening): void {
+  const { origin = null, parent_id = null, routing = null } = opening ?? {};
+  tx.insert(INSERT, {
+    seq: message.seq,
+    ident: identOf(message.delivery_id),
+    kind: message.kind,
+    correlation_id: message.correlation_id,
+    item_id: message.item_id,
+    from_peer_id: message.from_peer_id,
+    from_peer_name: message.from_peer_name,
+    to_peer_id: message.to_peer_id,
+    to_peer_name: message.to_peer_name,
+    circle: message.circle,
+    text: message.text,
+    attachments: message.attachments.length === 0
+      ? "[]"
+      : JSON.stringify(toWire(message.attachments)),
+    voice: message.voice,
+    reply_to: message.reply_to,
+    question: message.question && JSON.stringify(message.question),
+    traceparent: message.traceparent,
+    state: message.state,
+    rung: message.rung,
+    repeatable: message.repeatable ? 1 : 0,
+    attempts: message.attempts,
+    created_at: message.created_at,
+    attempted_at: message.attempted_at,
+    accepted_at: message.accepted_at,
+    expires_at: message.expires_at,
+    close_reason: message.close_reason,
+    outcome: message.outcome,
+    ask_state: opening ? "open" : null,
+    reply_delivery: opening?.reply_delivery ?? null,
+    origin: origin && JSON.stringify(origin),
+    parent_id,
+    routing: routing && JSON.stringify(routing),
+  });
+}
+
+const Last = z.object({ seq: z.number() });
+
+/** The highest number that was ever given, whatever has been forgotten since. */
+export function lastSeq(db: Reader): number {
+  return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
+}
+
+export function held(db: Reader, delivery_id: string): Held | undefined {
+  return db.get(HeldRow, `${HELD} where ${BY_ID}`, byId(delivery_id));
+}
+
+export function heldBySeq(db: Reader, seq: number): Held | undefined {
+  return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
+}
+
+/** What waits for a peer, oldest first. */
+export function queue(db: Reader, to_peer_id: string, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
+const Count = z.object({ count: z.number() });
+
+/** How many asks and notes wait for a peer; stops counting at `limit`. */
+export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
+  const found = db.get(
+    Count,
+    `select count(*) as count from (
+       select 1 from messages
+       where to_peer_id = :to_peer_id and state = 'queued' and kind in ('ask', 'notify')
+       union all
+       select 1 from messages
+       where to_peer_id = :to_peer_id and under_way = 1 and kind in ('ask', 'notify')
+       limit :limit)`,
+    { to_peer_id, limit },
+  );
+  return found?.count ?? 0;
+}
+
+const PeerId = z.object({ to_peer_id: z.string() });
+
+/** Peers for whom something is queued: hops from peer to peer, not over each message. */
+export function peersWaiting(db: Reader): string[] {
+  return db.all(
+    PeerId,
+    `with recursive peer (id) as (
+       select min(to_peer_id) from messages where state = 'queued'
+       union all
+       select (select min(to_peer_id) from messages where state = 'queued' and to_peer_id > id)
+       from peer where id is not null)
+     select id as to_peer_id from peer where id is not null`,
+  ).map(({ to_peer_id }) => to_peer_id);
+}
+
+// Steps of a delivery. Which of them may follow which is the machine's to say, not SQL's.
+
+export function attempt(
+  tx: Tx,
+  { seq, rung, repeatable, at }: {
+    seq: number;
+    rung: string;
+    repeatable: boolean;
+    at: number;
+  },
+): void {
+  tx.run(
+    `update messages set state = 'attempting', rung = :rung, repeatable = :repeatable,
+       attempts = attempts + 1, attempted_at = :at, reason = null where seq = :seq`,
+    { seq, rung, repeatable: repeatable ? 1 : 0, at },
+  );
+}
+
+export function written(tx: Tx, seq: number, at: number, reason: string | null): void {
+  tx.run(
+    "update messages set state = 'sent', sent_at = :at, reason = :reason where seq = :seq",
+    { seq, at, reason },
+  );
+}
+
+/** A frame went out, the first time or again; a receipt that was faster stands. */
+export function writtenOnce(tx: Tx, seq: number, at: number): number {
+  return tx.run(
+    `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
+     where seq = :seq and (sent_at is null or state = 'attempting')`,
+    { seq, at },
+  );
+}
+
+export function accepted(tx: Tx, seq: number, at: number): void {
+  tx.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
+}
+
+export function seen(tx: Tx, seq: number, at: number): void {
+  tx.run(
+    "update messages set state = 'seen', seen_at = :at, named_at = :at where seq = :seq",
+    { seq, at },
+  );
+}
+
+export function requeue(tx: Tx, seq: number, reason: string | null): void {
+  tx.run(
+    `update messages set state = 'queued', reason = :reason, settled_at = null where seq = :seq`,
+    { seq, reason },
+  );
+}
+
+/** Why all that is queued for a peer still waits. */
+export function blocked(tx: Tx, to_peer_id: string, reason: string): void {
+  tx.run(
+    `update messages set reason = :reason
+     where to_peer_id = :to_peer_id and state = 'queued' and reason is not :reason`,
+    { to_peer_id, reason },
+  );
+}
+
+export function settle(
+  tx: Tx,
+  { seq, state, reason, at }: {
+    seq: number;
+    state: "failed" | "expired" | "dropped";
+    reason: string;
+    at: number;
+  },
+): void {
+  tx.run(
+    "update messages set state = :state, reason = :reason, settled_at = :at where seq = :seq",
+    { seq, state, reason, at },
+  );
+}
+
+const Dropped = z.object({ seq: z.number() });
+
+/** Drops all that is queued for a peer; what went. */
+export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
+  return db.all(
+    Dropped,
+    `update messages set state = 'dropped', reason = :reason, settled_at = :at
+     where to_peer_id = :to_peer_id and state = 'queued'
+     returning seq`,
+    { to_peer_id, reason, at },
+  );
+}
+
+/**
+ * What was sent to a peer before `before` and never proved, oldest first. A socket without receipts
+ * has no proof to give, and no hook that could name its messages.
+ */
+export function unproved(
+  db: Reader,
+  of: { to_peer_id: string; before: number; limit: number },
+): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
+       and named_at is null and rung <> 'websocket' and sent_at < :before
+     order by seq limit :limit`,
+    of,
+  );
+}
+
+export function named(tx: Tx, seq: number, at: number): void {
+  tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
+}
+
+/** What is past its time and still waits. */
+export function overdue(db: Reader, now: number, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where seq in (
+       select seq from messages where expires_at > 0 and expires_at <= :now and state = 'queued'
+       union all
+       select seq from messages where under_way = 1 and expires_at <= :now limit :limit)`,
+    { now, limit },
+  );
+}
+
+/** What went out and was never receipted by its end: it stays sent, and is not sent again. */
+export function stopRepeating(tx: Tx, seq: number): void {
+  tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
+}
+
+/** What was being attempted, or sent and may be repeated, when the daemon ended. */
+export function unfinished(db: Reader): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where under_way = 1 order by seq`,
+  );
+}
+
+/** What of a peer was being attempted, or sent and may be repeated. */
+export function unfinishedOf(db: Reader, to_peer_id: string): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
+    { to_peer_id },
+  );
+}
+
+/** What was drained before `before` and never settled. */
+export function unsettled(db: Reader, before: number, limit: number): Held[] {
+  return db.all(
+    HeldRow,
+    `${HELD} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
+     limit :limit`,
+    { before, limit },
+  );
+}
+
+/** Forgets messages, by their numbers: no number is given again. */
+export function forget(tx: Tx, seqs: readonly number[]): void {
+  tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
+    seqs: JSON.stringify(seqs),
+  });
+}
+
+// What an ask is beyond its delivery. The asks feature decides; these are its writes.
+
+/** How an ask was closed. */
+export interface AskClosing {
+  readonly correlation_id: string;
+  readonly close_reason: string | null;
+  readonly outcome: string | null;
+  readonly reply: string | null;
+  readonly reply_voice: string | null;
+  readonly reply_attachments: Attachments;
+  readonly answer: Readonly<Record<string, unknown>> | null;
+  readonly responder: string | null;
+}
+
+export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
+  tx.run(
+    `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
+       reply = :reply, reply_voice = :reply_voice, reply_attachments = :reply_attachments,
+       answer = :answer, responder = :responder, closed_at = :at
+     where ${BY_ID}`,
+    {
+      ...byId(closed.correlation_id),
+      close_reason: closed.close_reason,
+      outcome: closed.outcome,
+      reply: closed.reply,
+      reply_voice: closed.reply_voice,
+      reply_attachments: JSON.stringify(toWire(closed.reply_attachments)),
+      answer: closed.answer && JSON.stringify(closed.answer),
+      responder: closed.responder,
+      at,
+    },
+  );
+}
+
+export function pull(tx: Tx, correlation_id: string): void {
+  tx.run(`update messages set reply_delivery = 'pull' where ${BY_ID}`, byId(correlation_id));
+}
+
+const CorrelationId = z.object({ correlation_id: z.string() });
+
+/** The open asks to a peer, oldest first. */
+export function openAskIds(db: Reader, to_peer_id: string): string[] {
+  return db.all(
+    CorrelationId,
+    `select correlation_id from messages
+     where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
+    { to_peer_id },
+  ).map(({ correlation_id }) => correlation_id);
+}
+
+const Routing = z.object({ routing: z.string().nullable() });
+
+/** How the recipient of an ask was chosen; null where its sender named it. */
+export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
+  const found = db.get(
+    Routing,
+    `select routing from messages where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
+    byId(correlation_id),
+  );
+  return found?.routing ? JSON.parse(found.routing) : null;
+}

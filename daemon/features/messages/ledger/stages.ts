@@ -1,0 +1,42 @@
+/** SQL for the unusual stages of traces, which no column of a message holds. */
+
+import * as z from "zod";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { identOf } from "./rows.ts";
+
+/** Unusual stages have rows of their own; the usual ones are columns. */
+export function note(
+  tx: Tx,
+  { delivery_id, stage, ts, detail }: {
+    delivery_id: string;
+    stage: string;
+    ts: number;
+    detail: string | null;
+  },
+): void {
+  tx.run(
+    `insert into stages (ident, stage, status, ts, detail)
+     values (:ident, :stage, 'fail', :ts, :detail)`,
+    { ident: identOf(delivery_id), stage, ts, detail },
+  );
+}
+
+const Note = z.object({
+  stage: z.string(),
+  status: z.enum(["ok", "fail"]),
+  ts: z.number(),
+  detail: z.string().nullable(),
+});
+
+export function notes(db: Reader, ident: string) {
+  return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
+    ident,
+  });
+}
+
+/** Forgets the stages of messages, by the digits that their ids share. */
+export function forgetNotes(tx: Tx, idents: readonly string[]): void {
+  tx.run("delete from stages where ident in (select value from json_each(:idents))", {
+    idents: JSON.stringify(idents),
+  });
+}

@@ -1,0 +1,95 @@
+/** A trace, read off the columns of a message: nothing is stored twice to be told. */
+
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Held, PROOF_MS_MAX, type Stage, type Trace } from "../contract.ts";
+import * as ledger from "./ledger.ts";
+import { identOf } from "./rows.ts";
+import { notes } from "./stages.ts";
+
+type Told = Omit<Stage, "seq">;
+
+/** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in their order. */
+export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
+  const message = ledger.held(db, trace_id);
+  if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
+    throw new Problem("unknown_trace", { trace_id });
+  }
+  const unusual = notes(db, identOf(message.delivery_id)).map((note) => ({
+    ...note,
+    peer_id: message.to_peer_id,
+    from_peer_id: message.from_peer_id,
+  }));
+  const routing = message.kind === "ask" ? ledger.routingOf(db, trace_id) : null;
+  const told = steps(message, { now: clock.now(), route: routing ? routeOf(routing) : null });
+  const stages = inOrder(told, unusual);
+  return {
+    trace_id,
+    kind: message.kind,
+    stages: stages.map((stage, index) => ({ seq: index + 1, ...stage })),
+  };
+}
+
+/**
+ * The usual stages keep their own order: a proof may be written down before the bytes it proves.
+ * The unusual ones stand where their time is.
+ */
+function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
+  let reached = 0;
+  const timed = usual.map((stage) => ({ stage, at: reached = Math.max(reached, stage.ts) }));
+  const all = [...timed, ...unusual.map((stage) => ({ stage, at: stage.ts }))];
+  return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
+}
+
+const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
+
+/** How a recipient was found that the ask did not name: who said so, how sure, what went wrong. */
+function routeOf({ arm, routed_to, confidence, fallback_reason }: Record<string, unknown>): string {
+  const instead = fallback_reason ? `${fallback_reason}, so that the fallback ` : "";
+  return `${arm} (${confidence}): ${instead}${routed_to}`;
+}
+
+function steps(message: Held, { now, route }: { now: number; route: string | null }): Told[] {
+  const { state, rung, reason } = message;
+  const at = (
+    stage: string,
+    ts: number | null,
+    detail: string | null = null,
+    good = !FAILURES.has(stage),
+  ): Told[] =>
+    ts === null ? [] : [{
+      stage,
+      status: good ? "ok" : "fail",
+      peer_id: message.to_peer_id,
+      from_peer_id: message.from_peer_id,
+      ts,
+      detail,
+    }];
+  const closed = message.kind === "ask" ? message.closed_at : null;
+  const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
+    message.close_reason ?? "",
+  );
+  // Answered before it was sent, or taken back: there was nothing left to carry.
+  const released = state === "dropped" && reason === message.close_reason &&
+    message.outcome !== "failed";
+  return [
+    ...at("created", message.created_at),
+    ...at("resolved", message.created_at, message.to_peer_name),
+    ...at("routed", route === null ? null : message.created_at, route),
+    ...at("queued", message.created_at, state === "queued" ? reason : null),
+    ...at("attempting", message.attempted_at, rung),
+    ...at("sent", message.sent_at, state === "sent" ? reason : null),
+    ...at("accepted", message.accepted_at),
+    ...at("seen", message.seen_at),
+    ...at("unproved", unprovedSince(message, now)),
+    ...at(state, message.settled_at, reason, released),
+    ...at("acked", acked ? closed : null, message.close_reason),
+    ...at("closed", closed, message.close_reason, message.outcome !== "failed"),
+  ];
+}
+
+/** When the time for a proof was over; null where there is one, or where it will be sent again. */
+function unprovedSince({ state, sent_at, repeatable }: Held, now: number): number | null {
+  if (state !== "sent" || sent_at === null || repeatable) return null;
+  return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;
+}

@@ -1,0 +1,29 @@
+/** The life of a delivery: one message, one recipient. Contract 2, architecture 3. */
+
+import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+
+// deno-fmt-ignore
+export const deliveryMachine = machine("delivery", [
+  // from          on            to
+  ["queued",      "attempted",  "attempting"], // The rung is on the disk before the first byte.
+  ["attempting",  "refused",    "queued"    ], // A definite no: nothing went out.
+  ["attempting",  "written",    "sent"      ],
+  ["attempting",  "accepted",   "accepted"  ],
+  ["attempting",  "seen",       "seen"      ],
+  ["attempting",  "rejected",   "failed"    ],
+  ["sent",        "repeated",   "queued"    ], // Only where the receiver drops repeats.
+  ["attempting",  "repeated",   "queued"    ],
+  ["sent",        "accepted",   "accepted"  ],
+  ["sent",        "seen",       "seen"      ],
+  ["sent",        "rejected",   "failed"    ],
+  ["accepted",    "seen",       "seen"      ],
+  ["queued",      "accepted",   "accepted"  ], // A late receipt of an earlier attempt.
+  ["queued",      "seen",       "seen"      ],
+  ["queued",      "rejected",   "failed"    ],
+  ["failed",      "offered",    "queued"    ], // A surface is offered an item again (contract 4).
+  ["queued",      "expired",    "expired"   ],
+  ["queued",      "dropped",    "dropped"   ],
+]);
+
+export type DeliveryState = StateOf<typeof deliveryMachine>;
+export type DeliveryEvent = EventOf<typeof deliveryMachine>;

@@ -1,0 +1,164 @@
+/** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
+
+import * as z from "zod";
+import { IdempotencyKey, line, Name } from "kit/core/schema.ts";
+import type { ProblemBody } from "kit/core/problem.ts";
+import type { toWire } from "../attachments/contract.ts";
+import { Traceparent } from "../contract.ts";
+import { GivenMetadata, Role, TmuxSocket } from "../../peers/contract.ts";
+import { TurnState } from "../../agents/contract.ts";
+
+export const FRAME_BYTES_MAX = 1_048_576;
+
+/** As in a body, a field that may be absent may be null. */
+const withoutNulls = (frame: unknown) =>
+  typeof frame === "object" && frame !== null && !Array.isArray(frame)
+    ? Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== null))
+    : frame;
+
+export const Connect = z.preprocess(
+  withoutNulls,
+  z.object({
+    type: z.literal("connect"),
+    display_name: z.string(),
+    circle: Name.optional(),
+    backend: z.string(),
+    path: line(4096).optional(),
+    role: Role.optional(),
+    peer_id: z.string().optional(),
+    birth_certificate: z.string().optional(),
+    agent_pid: z.number().int().positive().optional(),
+    /** The agent's own session: with it a plugin says which conversation it serves. */
+    runtime_session_id: line(255, 1).optional(),
+    pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
+    tmux_socket: TmuxSocket.optional(),
+    auth_token: z.string().optional(),
+    /** Capabilities that we do not know are a newer client's, and are ignored. */
+    /**
+     * `delivery_receipts`, `inbox_surface`, or `framed_text`: an agent's plugin, whose messages
+     * carry their text as the agent is to read it. Others are ignored.
+     */
+    capabilities: z.array(z.string()).default([]),
+    model: line(255).optional(),
+    metadata: GivenMetadata.optional(),
+  }),
+);
+export type Connect = z.output<typeof Connect>;
+
+/** What a surface calls a message that it rendered; none is as good as null. */
+const Ref = z.union([
+  z.string().max(4096).refine((ref) => !ref.includes("\0") && ref.isWellFormed(), "Not a ref"),
+  z.number(),
+]).transform(String);
+
+const DeliveryAck = z.object({
+  type: z.literal("delivery_ack"),
+  delivery_id: z.string(),
+  status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
+  detail: z.string().max(4096).optional(),
+  surface_ref: Ref.nullish(),
+  surface_refs: z.array(Ref).max(1000).nullish(),
+  error_class: z.string().max(255).nullish(),
+});
+export type DeliveryAck = z.output<typeof DeliveryAck>;
+
+const Status = z.object({
+  type: z.literal("status"),
+  status: z.enum(["online", "busy"]),
+  turn_state: TurnState.optional(),
+  model: z.string().max(255).optional(),
+});
+
+const ChatTurn = z.object({
+  type: z.literal("chat_turn"),
+  role: z.enum(["user", "assistant"]),
+  text: z.string(), // A turn may end without a word; the frame's measure bounds it.
+  turn_id: z.string().max(255).optional(),
+});
+
+const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
+
+/** A verb carries the fields of its route, and its headers; the session is the sender. */
+const verb = <T extends string>(type: T) =>
+  z.looseObject({
+    type: z.literal(type),
+    request_id: z.string().max(255),
+    idempotency_key: IdempotencyKey.optional(),
+    traceparent: Traceparent,
+  });
+
+export const Inbound = z.discriminatedUnion("type", [
+  DeliveryAck,
+  Status,
+  ChatTurn,
+  Pong,
+  verb("ask"),
+  verb("notify"),
+  verb("ack"),
+  verb("decline"),
+  verb("answer"),
+]);
+export type Inbound = z.output<typeof Inbound>;
+export type Verb = Extract<Inbound, { request_id: string }>;
+
+interface FromPeer {
+  delivery_id: string;
+  /** As the agent is to read it (contract 5), for a connection with `framed_text`. */
+  framed?: string;
+  from_peer: string;
+  from_peer_id: string | null;
+}
+
+interface Said extends FromPeer {
+  to_peer: string;
+  to_peer_id: string;
+  text: string;
+  attachments?: ReturnType<typeof toWire>;
+  traceparent: string;
+}
+
+export type Outbound =
+  | {
+    type: "connected";
+    peer_id: string;
+    display_name: string;
+    mesh_session_id: string | null;
+    server_version: string;
+  }
+  | (Said & {
+    type: "ask";
+    correlation_id: string;
+    reply_to?: string;
+    question?: Record<string, unknown>;
+  })
+  | (Said & { type: "notify" })
+  | (Said & { type: "broadcast" })
+  | (FromPeer & {
+    type: "ack";
+    correlation_id: string | null;
+    close_reason: string | null;
+    outcome: string | null;
+    text: string | null;
+    attachments?: ReturnType<typeof toWire>;
+    traceparent: string;
+  })
+  | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
+  | { type: "peer_update"; peer_id: string; peer: unknown }
+  | { type: "ping"; ping_id: string }
+  | { type: "error"; error: string; detail: string }
+  | ({ type: "result"; request_id: string } & (Record<string, unknown> | ProblemBody));
+
+/** Why we close a socket (contract 4). */
+export const CLOSE = {
+  not_connect: 4000,
+  unauthorized: 4001,
+  bad_field: 4002,
+  identity_not_proven: 4003,
+  peer_retired: 4004,
+  too_many_bad_frames: 4008,
+  superseded: 4009,
+  no_pong: 4010,
+  too_slow: 4013,
+  going_away: 1001,
+} as const;
+export type CloseReasonCode = keyof typeof CLOSE;

@@ -1,0 +1,158 @@
+/** Notes and broadcasts: what needs no reply. */
+
+import type { Ground } from "kit/data/context.ts";
+import { isProblem } from "kit/core/problem.ts";
+import type { Attachments } from "../messages/attachments/contract.ts";
+import type { Address, Role } from "../peers/contract.ts";
+import { beginTrace } from "kit/http/traceparent.ts";
+import { DAEMON, type Held } from "../messages/contract.ts";
+import type { Broadcast, Notify } from "./contract.ts";
+import type { Delivery } from "../messages/delivery.ts";
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+export interface NotesNeeds {
+  readonly directory: {
+    sender(argument: string, scope?: { circle?: string | undefined }): Sender;
+    target(
+      argument: string,
+      scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
+    ): Address;
+    /** Whose word a message counts as (contract 2). */
+    voiceOf(from: Sender, proven_human: boolean): Held["voice"];
+    /** Agents and orchestrators of a circle that are not retired. */
+    members(circle: string): Address[];
+  };
+  take(message: Held): { item_id: string; surfaces: string[] };
+  /** The records of what is attached; refuses what is unknown. */
+  attach(ids?: readonly string[]): Attachments;
+}
+
+/** How a note came in. */
+export interface Manner {
+  readonly proven_human: boolean;
+  readonly traceparent?: string | undefined;
+  /** The daemon's own word. */
+  readonly notice?: boolean;
+}
+
+export class Notes {
+  readonly #ground: Ground;
+  readonly #delivery: Delivery;
+  readonly #needs: NotesNeeds;
+
+  constructor(ground: Ground, delivery: Delivery, needs: NotesNeeds) {
+    this.#ground = ground;
+    this.#delivery = delivery;
+    this.#needs = needs;
+  }
+
+  notify(body: Notify, manner: Manner) {
+    const { db, events } = this.#ground;
+    const { directory } = this.#needs;
+    return db.transact(() => {
+      const { circle, bypass_circle = false } = body;
+      const from = directory.sender(body.from_peer, { circle });
+      const to = directory.target(body.to_peer, {
+        ...(circle && { circle }),
+        bypass_circle,
+        caller: from,
+      });
+      const ticket = this.#delivery.send({
+        kind: "notify",
+        from,
+        to,
+        voice: directory.voiceOf(from, manner.proven_human),
+        text: body.text,
+        attachments: this.#needs.attach(body.attachments),
+        circle: from.circle ?? to.circle,
+        traceparent: manner.traceparent,
+        notice: manner.notice ?? false,
+      });
+      const inbox = to.role === "human" ? this.#needs.take(ticket.message) : undefined;
+      events.append("notification", {
+        delivery_id: ticket.message.delivery_id,
+        from_peer_id: from.peer_id,
+        from: from.name,
+        to_peer_id: to.peer_id,
+        to: to.name,
+        delivery_state: ticket.state,
+      });
+      return { ticket, from, to, inbox };
+    });
+  }
+
+  /** What the daemon itself has to say to a peer: no full queue refuses it (contract 2). */
+  tell(to_peer: string, text: string): void {
+    this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
+  }
+
+  /** To the agents and orchestrators of the sender's circle, or of the one given; no human. */
+  broadcast(body: Broadcast, manner: Manner) {
+    const { db, events } = this.#ground;
+    const { directory } = this.#needs;
+    return db.transact(() => {
+      const from = directory.sender(body.from_peer, { circle: body.circle });
+      const circle = body.circle ?? from.circle ?? "default";
+      const traceparent = manner.traceparent ?? beginTrace(this.#ground.ids);
+      const attachments = this.#needs.attach(body.attachments);
+      const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
+      const skipped: { peer_id: string; reason: string }[] = [];
+      const failed: { peer_id: string; error: string }[] = [];
+      for (const to of directory.members(circle)) {
+        const { peer_id, name } = to;
+        if (peer_id === from.peer_id) continue;
+        const reason = reasonToSkip(to, body.exclude);
+        if (reason) {
+          skipped.push({ peer_id, reason });
+          continue;
+        }
+        const saying = { text: body.text, attachments, manner: { ...manner, traceparent }, circle };
+        const sent = this.#sendOne(to, from, saying);
+        if (typeof sent === "string") failed.push({ peer_id, error: sent });
+        else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
+      }
+      events.append("broadcast", {
+        from_peer_id: from.peer_id,
+        from: from.name,
+        sent_to: sent_to.length,
+      });
+      return { ok: true as const, sent_to, skipped, failed };
+    });
+  }
+
+  /** One copy; a limit that it meets fails that copy alone. */
+  #sendOne(
+    to: Address,
+    from: Sender,
+    { text, attachments, manner, circle }: {
+      text: string;
+      attachments: Attachments;
+      manner: Manner;
+      circle: string;
+    },
+  ): Held | string {
+    try {
+      const { traceparent } = manner;
+      const voice = this.#needs.directory.voiceOf(from, manner.proven_human);
+      const said = { from, to, voice, text, attachments, circle, traceparent };
+      return this.#delivery.send({ kind: "broadcast", ...said }).message;
+    } catch (fault) {
+      if (isProblem(fault, "queue_full") || isProblem(fault, "rate_limited")) return fault.code;
+      throw fault;
+    }
+  }
+}
+
+function reasonToSkip(to: Address, exclude: readonly string[]): string | undefined {
+  if (exclude.includes(to.peer_id) || exclude.includes(to.name)) return "excluded";
+  if (!to.addressable) return "peer_not_addressable";
+  if (to.status === "offline") return "offline";
+  return undefined;
+}

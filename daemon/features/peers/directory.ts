@@ -1,0 +1,380 @@
+/** Who is meant, and what is known of them: resolves names, assembles records. Changes nothing. */
+
+import { Name } from "kit/core/schema.ts";
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Addressee } from "../agents/adapter.ts";
+import type { Voice } from "./contract.ts";
+import { type Address, ALIASES, type Peer, type PeerFilter, type Role } from "./contract.ts";
+import { type Transport } from "../agents/contract.ts";
+import { looksLike } from "./lookalikes.ts";
+import * as rows from "./store.ts";
+import type { Place, StoredPeer } from "./store.ts";
+
+/** Roles that are found by name from every circle. */
+const EVERYWHERE: readonly Role[] = ["service", "orchestrator", "human"];
+
+/** Where to look for a name. */
+export interface Scope {
+  readonly circle?: string | undefined;
+  readonly bypass_circle?: boolean | undefined;
+  /** The caller, when it is a registered peer. */
+  readonly caller?: Sender | undefined;
+}
+
+/** Who speaks. A sender that is not registered is kept by its name. */
+export interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+/** What only the live parts of the house know of a peer. */
+export interface Reach {
+  transport(peer_id: string): Transport;
+  socket(peer_id: string): boolean;
+  /** Whether the way that leads to such an agent was seen to fail when it was tested. */
+  degraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
+  /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
+  blocked(peer_id: string): string | null;
+  pending(peer_id: string): Pending;
+  /** The same of every peer that has any, in one look. */
+  pendingOfAll(): ReadonlyMap<string, Pending>;
+}
+
+/** How many asks wait for a peer's answer, and since when. */
+interface Pending {
+  readonly count: number;
+  readonly oldest: number | null;
+}
+
+const NONE_PENDING: Pending = { count: 0, oldest: null };
+
+export interface DirectoryOptions {
+  readonly daemon_id: string;
+  readonly description_ttl_ms: number;
+  /** The name of this machine. */
+  readonly machine: string;
+}
+
+export class Directory {
+  readonly #ground: Ground;
+  readonly #options: DirectoryOptions;
+  readonly #reach: Reach;
+  /** Signs of life since the last beat; the heart writes them down. */
+  readonly #touched = new Map<string, number>();
+
+  constructor(ground: Ground, options: DirectoryOptions, reach: Reach) {
+    this.#ground = ground;
+    this.#options = options;
+    this.#reach = reach;
+  }
+
+  /** The one peer that an argument names (contract 1), retired ones included. */
+  resolve(argument: string, scope: Scope = {}): Address {
+    const exact = rows.address(this.#ground.db, argument);
+    if (exact && exact.dropped_at === null) return exact;
+    const [match, ...more] = this.#named(argument, scope);
+    if (!match) throw new Problem("unknown_peer", { peer: argument });
+    if (more.length === 0) return match;
+    const candidates = [match, ...more].map(({ peer_id, name, circle }) => ({
+      peer_id,
+      name,
+      circle,
+    }));
+    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+  }
+
+  /** The same, for reads: one that was closed is gone. */
+  find(argument: string, scope: Scope = {}): Address {
+    const found = this.resolve(argument, scope);
+    if (found.closed) throw new Problem("unknown_peer", { peer: argument });
+    return found;
+  }
+
+  /** The same, for what only a live peer has; any other is unknown. */
+  findLive(argument: string, scope: Scope = {}): Address {
+    const found = this.find(argument, scope);
+    if (found.status === "online" || found.status === "busy") return found;
+    throw new Problem("unknown_peer", { peer: argument });
+  }
+
+  /** Whether this exact id is registered, and not retired. */
+  isOpen(peer_id: string): boolean {
+    const found = rows.address(this.#ground.db, peer_id);
+    return found !== undefined && found.dropped_at === null && found.status !== "retired";
+  }
+
+  /** A recipient: live, not the sender itself, and one that takes messages. */
+  target(argument: string, scope: Scope): Address {
+    const found = this.resolve(argument, scope);
+    const { peer_id } = found;
+    if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
+    if (scope.caller?.peer_id === peer_id) throw new Problem("to_self", { peer_id });
+    if (!found.addressable) {
+      throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
+    }
+    return found;
+  }
+
+  /** Whoever speaks: a peer where the argument names one, else that name itself. */
+  sender(argument: string, scope: Scope = {}): Sender {
+    const exact = rows.address(this.#ground.db, argument);
+    const known = exact ?? this.#onlyOne(argument, scope);
+    if (!known || known.closed) {
+      refuseMisnamed(argument);
+      return {
+        peer_id: null,
+        name: argument,
+        circle: scope.circle ?? null,
+        role: null,
+        mesh_session_id: null,
+      };
+    }
+    this.touch(known.peer_id);
+    return known;
+  }
+
+  /**
+   * Whose word a message counts as: the human's only where that is proved. A sender whose name a
+   * reader may take for the human's is marked as unverified, too (contract 2).
+   */
+  voiceOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): Voice {
+    if (role === "human") return proven_human ? "human" : "unverified";
+    return this.looksHuman(name) ? "unverified" : "peer";
+  }
+
+  /** Whether a name is the human's, one of its aliases, or looks like one of them. */
+  looksHuman(name: string): boolean {
+    const human = this.human();
+    const names = human ? [human.name, ...ALIASES] : ALIASES;
+    return names.some((one) => looksLike(name, one));
+  }
+
+  /** Agents and orchestrators of a circle that are not retired. */
+  members(circle: string): Address[] {
+    return rows.members(this.#ground.db, circle);
+  }
+
+  human(): Address | undefined {
+    return rows.human(this.#ground.db);
+  }
+
+  mustHuman(): Address {
+    const human = this.human();
+    if (!human) throw new Problem("no_human", {});
+    return human;
+  }
+
+  /** The live peer that is registered on a pane. */
+  onPane(pane_id: string, tmux_socket: string | undefined): Address {
+    const [found] = rows.byPane(this.#ground.db, pane_id, tmux_socket ?? null);
+    const address = found && rows.address(this.#ground.db, found.peer_id);
+    if (!address) throw new Problem("no_pane_peer", { pane_id });
+    return address;
+  }
+
+  /** The peer that runs in this process, or in one above it; none where several do. */
+  ofProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
+    for (const { pid, started } of pids) {
+      const known = rows.byProcess(this.#ground.db, pid, started);
+      if (known.length === 0) continue;
+      const live = known.filter(isLive);
+      const [found, ...more] = live.length > 0 ? live : known;
+      return found && more.length === 0 ? rows.address(this.#ground.db, found.peer_id) : undefined;
+    }
+    return undefined;
+  }
+
+  ofSession(runtime_session_id: string): Address | undefined {
+    const [found] = rows.bySession(this.#ground.db, runtime_session_id);
+    return found && rows.address(this.#ground.db, found.peer_id);
+  }
+
+  record(peer_id: string): Peer {
+    const stored = rows.get(this.#ground.db, peer_id);
+    if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
+    return this.#toPeer(stored);
+  }
+
+  list(filter: PeerFilter): Peer[] {
+    const pending = this.#reach.pendingOfAll();
+    return rows.all(this.#ground.db).map((stored) =>
+      this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
+    ).filter((peer) =>
+      (filter.source === undefined || peer.source === filter.source) &&
+      (filter.addressable === undefined || peer.addressable === filter.addressable) &&
+      (filter.circle === undefined || peer.circle === filter.circle) &&
+      (filter.status === undefined || peer.status === filter.status) &&
+      (filter.listed === undefined || this.#listed(peer) === filter.listed)
+    );
+  }
+
+  /** The peer that a parent's runtime or peer id names, if it is registered. */
+  parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
+    if (!parent_runtime_id) return null;
+    const { db } = this.#ground;
+    const [bySession] = rows.bySession(db, parent_runtime_id);
+    const found = bySession ?? rows.get(db, parent_runtime_id);
+    const registered = found && !found.closed && found.dropped_at === null &&
+      found.status !== "retired";
+    return registered ? found.peer_id : null;
+  }
+
+  /** Whether anything carries messages to it now. */
+  reachable(peer_id: string): boolean {
+    return this.transport(peer_id) !== "none";
+  }
+
+  /** What carries messages to it now. */
+  transport(peer_id: string): Transport {
+    return this.#reach.transport(peer_id);
+  }
+
+  /** Whether it has a live socket. */
+  connected(peer_id: string): boolean {
+    return this.#reach.socket(peer_id);
+  }
+
+  /** Offline, because nobody has seen them: agents without a process of their own. */
+  unseen(): Addressee[] {
+    return rows.unseen(this.#ground.db).map((peer) => this.#placeOf(peer));
+  }
+
+  /** Everyone that a rung could reach. */
+  addressees(): Addressee[] {
+    return rows.addressees(this.#ground.db).map((peer) => this.#placeOf(peer));
+  }
+
+  /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
+  addressee(peer_id: string): Addressee | undefined {
+    const peer = rows.get(this.#ground.db, peer_id);
+    const is_reached = peer && isLive(peer) && !peer.closed && peer.addressable;
+    return is_reached ? this.#placeOf(peer) : undefined;
+  }
+
+  /**
+   * Of a peer on another machine neither pane nor pid mean anything here: another program may have
+   * the same. A process whose start was seen is on this one, whatever that was called then.
+   */
+  #placeOf(peer: Place): Addressee {
+    const { machine, agent_started } = peer;
+    const here = machine === null || machine === this.#options.machine || agent_started !== null;
+    return placeOf(here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null });
+  }
+
+  /** A sign of life: written down by the next beat. */
+  touch(peer_id: string): void {
+    this.#touched.set(peer_id, this.#ground.clock.now());
+  }
+
+  lastSeen({ peer_id, last_seen }: Pick<StoredPeer, "peer_id" | "last_seen">): number | null {
+    return this.#touched.get(peer_id) ?? last_seen;
+  }
+
+  /** The signs of life since the last call. */
+  takeTouched(): Map<string, number> {
+    const touched = new Map(this.#touched);
+    this.#touched.clear();
+    return touched;
+  }
+
+  #named(argument: string, { circle, bypass_circle, caller }: Scope): Address[] {
+    if (ALIASES.includes(argument)) {
+      const human = this.human();
+      return human ? [human] : [];
+    }
+    // The human belongs to no one circle, and looks for peers in all of them.
+    const everywhere = bypass_circle || caller?.role === "human";
+    const within = circle ?? (everywhere ? undefined : caller?.circle ?? undefined);
+    const matches = rows.named(this.#ground.db, argument).filter((peer) =>
+      within === undefined || peer.circle === within || EVERYWHERE.includes(peer.role)
+    );
+    const live = matches.filter(({ status }) => status !== "offline");
+    return live.length > 0 ? live : matches;
+  }
+
+  /** The circle of a request is its recipient's; it decides only between senders of one name. */
+  #onlyOne(argument: string, { circle }: Scope): Address | undefined {
+    const [match, ...more] = this.#named(argument, {});
+    if (more.length === 0) return match;
+    const within = this.#named(argument, { circle });
+    return within.length === 1 ? within[0] : this.resolve(argument);
+  }
+
+  #listed(peer: Peer): boolean {
+    if (!peer.addressable || peer.initiator === "system") return false;
+    if (peer.parent_runtime_id === undefined) return true;
+    const parent = peer.parent_peer_id && rows.address(this.#ground.db, peer.parent_peer_id);
+    return Boolean(parent && parent.status !== "offline");
+  }
+
+  #toPeer(stored: StoredPeer, pending = this.#reach.pending(stored.peer_id)): Peer {
+    const { peer_id, name } = stored;
+    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...shown } = stored;
+    const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
+    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...told } = rest;
+    const { dropped_at: _dropped, closed: _closed, ...known } = told;
+    const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
+    const now = this.#ground.clock.now();
+    const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
+    const transport = human ? "none" : this.#reach.transport(peer_id);
+    const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
+    return {
+      ...record,
+      name,
+      display_name: name,
+      daemon_id: this.#options.daemon_id,
+      description: fresh ? stored.description : null,
+      last_seen: this.lastSeen(stored),
+      ...(initiator && { initiator }),
+      ...(parent_runtime_id && { parent_runtime_id }),
+      ...(addressable_reason && { addressable_reason }),
+      parent_peer_id: this.parentOf(stored),
+      transport,
+      ws_connected: this.#reach.socket(peer_id),
+      inbound_status: this.#inbound(stored, transport),
+      pending_ask_count: pending.count,
+      oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
+    };
+  }
+
+  #inbound(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
+    const { peer_id, status, role } = peer;
+    if (role === "human") return "ok";
+    if (status === "offline" || status === "retired") return "offline";
+    if (transport === "none") return "no_transport";
+    const blocked = this.#reach.blocked(peer_id);
+    if (blocked === null || transport === "websocket") {
+      return this.#reach.degraded(peer, transport) ? "degraded" : "ok";
+    }
+    return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
+  }
+}
+
+/** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */
+function refuseMisnamed(name: string): void {
+  const checked = Name.safeParse(name);
+  if (checked.success) return;
+  const message = checked.error.issues[0]?.message ?? "";
+  const issues = [{
+    path: "from_peer",
+    message: `No peer is called so, and it is no name. ${message}`,
+  }];
+  throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
+}
+
+/** Whether a peer is here: online or busy, and not dropped. */
+export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
+  return (status === "online" || status === "busy") && dropped_at === null;
+}
+
+/** Where a peer is, or was. */
+export function placeOf(peer: Place): Addressee {
+  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
+  const { peer_id, backend, tmux_socket, pane_id } = peer;
+  const process = { agent_pid, agent_started, runtime_session_id };
+  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
+}

@@ -1,0 +1,352 @@
+/** Admission: which known peer a registration is, what it is called, what is known of it then. */
+
+import { basename } from "node:path";
+import type { Ground } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import {
+  isReserved,
+  type Peer,
+  type Provenance,
+  type Registration,
+  type Role,
+} from "./contract.ts";
+import { type Claims, refuseMoved, refuseOther } from "./certificate.ts";
+import { isLive } from "./directory.ts";
+import { looksLike } from "./lookalikes.ts";
+import { peerMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { StoredPeer } from "./store.ts";
+
+/** Where a peer says of itself what it is. */
+const REGISTRATION = "registration";
+
+/** Facts about processes. A pid means nothing without its start time. */
+export interface Processes {
+  startOf(pid: number): string | undefined;
+  isAlive(pid: number, started?: string): boolean;
+}
+
+/** How a registration came in: what it has proved, and which names it may take. */
+export interface Entrance {
+  /** The peer that the daemon's own knowledge proved it to be. */
+  readonly proven_peer_id?: string | undefined;
+  /** Whether the kernel shows that this process, or one below it, sends the registration. */
+  readonly isProcess?: (pid: number) => boolean;
+  /** It came by an agent's hook, which names the session that it is run by. */
+  readonly by_hook?: boolean;
+  /** What the certificate says that it came with: ours, and not expired. */
+  readonly certificate?: Claims | undefined;
+  /** The circle that its pane's window is, which a newcomer is born in where it names none. */
+  readonly window_circle?: string | undefined;
+  /** It has not said where it works: what is known of that stays. */
+  readonly placeless?: boolean;
+  /** Surfaces and bridges may bear the human's aliases. */
+  readonly reserved_names?: boolean;
+}
+
+/** What is known beforehand of whoever registers: its place, its name, even which peer it is. */
+export interface Awaited {
+  (registration: Registration, entrance: Entrance): {
+    readonly registration: Registration;
+    readonly entrance: Entrance;
+  };
+}
+
+export interface AdmissionNeeds {
+  readonly processes: Processes;
+  /** The name of this machine. */
+  readonly machine: string;
+  connected(peer_id: string): boolean;
+}
+
+export class Admission {
+  readonly #ground: Ground;
+  readonly #needs: AdmissionNeeds;
+
+  constructor(ground: Ground, needs: AdmissionNeeds) {
+    this.#ground = ground;
+    this.#needs = needs;
+  }
+
+  /** Which known peer this registration is: by id, process, session, or its name while offline. */
+  identify(registration: Registration, entrance: Entrance): StoredPeer | undefined {
+    const { db } = this.#ground;
+    const { peer_id, agent_pid, runtime_session_id, backend } = registration;
+    if (peer_id) return this.#claim(peer_id, registration, entrance);
+    const started = agent_pid && this.#startOf(registration);
+    const process = started && entrance.isProcess?.(agent_pid)
+      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isBeside(peer, registration))
+      : [];
+    const session = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
+    const own = session.filter((peer) => this.#mayTakeUp(peer, entrance));
+    const found = [...process, ...own].find((peer) => peer.backend === backend);
+    return found ?? this.#sleeping(registration, entrance);
+  }
+
+  /** A peer of the same name, place and kind that is offline and has no session of its own. */
+  #sleeping(registration: Registration, entrance: Entrance): StoredPeer | undefined {
+    const { db } = this.#ground;
+    const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
+    if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
+    const circle = circleOf(registration, entrance);
+    return rows.sleeping(db, registration.name, circle).find((peer) =>
+      peer.backend === backend && (entrance.placeless || peer.path === path) &&
+      peer.runtime_session_id === null && peer.agent_pid === null
+    );
+  }
+
+  /** A session goes on in another process once its own has ended; until then it is that one's. */
+  #mayTakeUp(peer: StoredPeer, entrance: Entrance): boolean {
+    if (entrance.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
+    return this.isProcessOf(peer, entrance);
+  }
+
+  /** Whether the registration is proved to come from the process on a peer's record. */
+  isProcessOf({ agent_pid, agent_started }: StoredPeer, { isProcess }: Entrance): boolean {
+    if (agent_pid === null || agent_started === null || !isProcess) return false;
+    return this.#needs.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
+  }
+
+  #claim(peer_id: string, registration: Registration, entrance: Entrance) {
+    const found = rows.get(this.#ground.db, peer_id);
+    if (!found) return undefined;
+    const { agent_pid, backend, name, circle } = registration;
+    if (found.closed) throw new Problem("peer_retired", { peer_id });
+    if (found.status === "retired" && !(agent_pid && this.#startOf(registration))) {
+      throw new Problem("peer_retired", { peer_id });
+    }
+    if (entrance.certificate) {
+      const { path, ...said } = registration;
+      refuseOther(entrance.certificate, { ...said, ...(!entrance.placeless && { path }) });
+      refuseMoved(entrance.certificate, found);
+      return found;
+    }
+    if (entrance.proven_peer_id === peer_id) return found;
+    if (this.isProcessOf(found, entrance)) return found;
+    const agrees = backend === found.backend && (!name || name === found.name) &&
+      (!circle || circle === found.circle);
+    // A live process brings a retired peer back (specification 3), where it is the caller's own.
+    if (found.status === "retired" && agrees && entrance.isProcess?.(agent_pid ?? 0)) return found;
+    // Who has named a process or a session is known by it, and its name proves nothing.
+    const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
+    if (is_known || !agrees || this.#needs.connected(peer_id)) {
+      throw new Problem("identity_not_proven", { peer_id });
+    }
+    return found;
+  }
+
+  born(registration: Registration, entrance: Entrance): StoredPeer {
+    const { db, ids, clock } = this.#ground;
+    let peer_id = ids.next("peer");
+    while (rows.address(db, peer_id)) peer_id = ids.next("peer");
+    const circle = circleOf(registration, entrance);
+    const metadata = registration.metadata ?? {};
+    const role = registration.role ?? "agent";
+    const facts = this.#facts(registration);
+    return {
+      ...facts,
+      agent_proved: isProved(undefined, facts, entrance),
+      peer_id,
+      circle,
+      name: freeName(db, { name: nameOf(registration), circle, peer_id }),
+      role,
+      status: "online",
+      turn_state: registration.turn_state ?? null,
+      turn_at: registration.turn_state ? clock.now() : null,
+      turn_by: registration.turn_state ? REGISTRATION : null,
+      status_by: REGISTRATION,
+      status_at: clock.now(),
+      last_seen: clock.now(),
+      description: null,
+      described_at: null,
+      metadata,
+      mesh_session_id: ids.next("ms"),
+      ...provenanceOf(registration.provenance ?? {}, { metadata, role }),
+      offline_reason: null,
+      last_delivery_at: null,
+      last_delivery_failure_at: null,
+      registered_at: clock.now(),
+      dropped_at: null,
+      closed: false,
+    };
+  }
+
+  /** What is given replaces what was known; what is not given stays. */
+  renewed(before: StoredPeer, given_now: Registration, entrance: Entrance): StoredPeer {
+    const path = entrance.placeless && before.path || given_now.path;
+    const registration = { ...given_now, path };
+    const { db, ids, clock } = this.#ground;
+    const circle = registration.circle ?? before.circle;
+    const name = registration.name ?? before.name;
+    const { peer_id } = before;
+    const given = Object.fromEntries(
+      Object.entries(this.#facts(registration)).filter(([, value]) => value !== null),
+    );
+    const newSession = registration.runtime_session_id !== undefined &&
+      registration.runtime_session_id !== before.runtime_session_id;
+    const on = before.status === "retired" ? "reclaimed" : "registered";
+    const metadata = registration.metadata ?? before.metadata;
+    const role = before.role === "human" ? before.role : registration.role ?? before.role;
+    const { provenance } = registration;
+    const facts = {
+      ...before,
+      ...(this.#hasEnded(before) && { agent_pid: null, agent_started: null }),
+      ...given,
+    };
+    return {
+      ...facts,
+      agent_proved: isProved(before, facts, entrance),
+      circle,
+      name: freeName(db, { name, circle, peer_id }),
+      role,
+      status: peerMachine.step(before.status, on),
+      turn_state: registration.turn_state ?? null,
+      turn_at: registration.turn_state ? clock.now() : null,
+      turn_by: registration.turn_state ? REGISTRATION : null,
+      status_by: REGISTRATION,
+      status_at: clock.now(),
+      last_seen: clock.now(),
+      metadata,
+      mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,
+      source: inferSource(before.source, metadata),
+      ...(provenance && provenanceOf(provenance, { metadata, role })),
+      offline_reason: null,
+      dropped_at: null,
+    };
+  }
+
+  /** A process that has ended is nothing of whoever registers now. */
+  #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
+    if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
+      return false;
+    }
+    return !this.#needs.processes.isAlive(agent_pid, agent_started);
+  }
+
+  #facts(registration: Registration) {
+    const { path, machine, tmux_session, tmux_socket, pane_id, backend, model, role } =
+      registration;
+    const { agent_pid, runtime_session_id } = registration;
+    return {
+      path,
+      machine: machine ?? this.#needs.machine,
+      tmux_session: tmux_session ?? null,
+      tmux_socket: tmux_socket ?? null,
+      pane_id: pane_id ?? null,
+      backend: role === "human" ? null : backend,
+      model: model ?? null,
+      agent_pid: agent_pid ?? null,
+      agent_started: this.#startOf(registration) ?? null,
+      runtime_session_id: runtime_session_id ?? null,
+    };
+  }
+
+  #startOf({ agent_pid, machine }: Registration): string | undefined {
+    if (agent_pid === undefined) return undefined;
+    if (machine !== undefined && machine !== this.#needs.machine) return undefined;
+    return this.#needs.processes.startOf(agent_pid);
+  }
+}
+
+/** What was proved of a process stays so until another one is named; a pid may be given anew. */
+function isProved(
+  before: StoredPeer | undefined,
+  { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
+  { isProcess }: Entrance,
+): boolean {
+  if (agent_pid === null) return false;
+  const is_same = agent_pid === before?.agent_pid && agent_started === before.agent_started;
+  return isProcess?.(agent_pid) || (is_same && before.agent_proved);
+}
+
+/**
+ * Whether a registration is another peer of a process that already is one: a program may speak for
+ * several, each under a name of its own. An agent's hooks name none.
+ */
+function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Registration): boolean {
+  if (!isLive(peer) || name === undefined || name === peer.name) return false;
+  const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
+  if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
+  if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
+  return !pane_id || pane_id !== peer.pane_id;
+}
+
+const NAME_LENGTH_MAX = 64;
+const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
+
+/**
+ * Refuses names that are the human's or the relay's own, and all that look like them (contract 2).
+ * The human itself may bear its name.
+ */
+export function refuseReserved(db: Database, name: string, peer_id?: string): void {
+  const human = rows.human(db);
+  const imitates = human !== undefined && human.peer_id !== peer_id && looksLike(name, human.name);
+  if (isReserved(name) || imitates) throw new Problem("reserved_name", { name });
+}
+
+/** There is one human (contract 1). */
+export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
+  const human = rows.human(db);
+  if (human && human.peer_id !== peer_id) {
+    throw new Problem("human_exists", { peer_id: human.peer_id });
+  }
+}
+
+/** `{folder}-{backend}`, where no name was given. */
+export function nameOf({ name, path, backend }: Registration): string {
+  if (name) return name;
+  const folder = toName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
+  return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
+}
+
+/** The circle given; else the tmux window's, or the session's; else `default`. */
+function circleOf({ circle, tmux_session }: Registration, { window_circle }: Entrance): string {
+  return circle ?? window_circle ??
+    (tmux_session ? toName(tmux_session) || "default" : "default");
+}
+
+/** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
+export function freeName(
+  db: Database,
+  { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
+): string {
+  for (let suffix = 1;; suffix++) {
+    const tail = suffix === 1 ? "" : `-${suffix}`;
+    const candidate = name.slice(0, NAME_LENGTH_MAX - tail.length) + tail;
+    const held = rows.named(db, candidate).some((other) =>
+      other.peer_id !== peer_id && other.status !== "offline" &&
+      (other.circle === circle || GLOBAL.includes(other.role))
+    );
+    if (!held) return candidate;
+  }
+}
+
+function toName(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "").slice(
+    0,
+    NAME_LENGTH_MAX,
+  );
+}
+
+/** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
+export function provenanceOf(
+  given: Provenance,
+  { metadata, role }: Pick<Peer, "metadata" | "role">,
+) {
+  return {
+    source: inferSource(given.source ?? "unknown", metadata),
+    initiator: given.initiator ?? null,
+    parent_runtime_id: given.parent_runtime_id ?? null,
+    ephemeral: given.ephemeral ?? false,
+    addressable: role === "human" || (given.addressable ?? true),
+    addressable_reason: given.addressable_reason ?? null,
+  };
+}
+
+function inferSource(source: Peer["source"], metadata: Peer["metadata"]): Peer["source"] {
+  if (source !== "unknown") return source;
+  const { transport, hook_version } = metadata;
+  if (typeof transport === "string" && /app.?server/i.test(transport)) return "backend-app-server";
+  return (hook_version ?? null) === null ? "unknown" : "hook";
+}

@@ -1,0 +1,280 @@
+/** SQL for peers. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Address, Peer } from "./contract.ts";
+
+/** What is stored of a peer: the record without what is worked out when it is read. */
+export const StoredPeer = Peer.omit({
+  display_name: true,
+  daemon_id: true,
+  parent_peer_id: true,
+  transport: true,
+  ws_connected: true,
+  inbound_status: true,
+  pending_ask_count: true,
+  oldest_pending_age_seconds: true,
+  initiator: true,
+  parent_runtime_id: true,
+  addressable_reason: true,
+}).extend({
+  initiator: Peer.shape.initiator.unwrap().nullable(),
+  parent_runtime_id: z.string().nullable(),
+  addressable_reason: z.string().nullable(),
+  turn_at: Instant.nullable(),
+  described_at: Instant.nullable(),
+  agent_started: z.string().nullable(),
+  /** Whether the kernel has shown that the process is this peer's. */
+  agent_proved: z.boolean(),
+  runtime_session_id: z.string().nullable(),
+  offline_reason: z.string().nullable(),
+  status_by: z.string().nullable(),
+  status_at: Instant.nullable(),
+  turn_by: z.string().nullable(),
+  dropped_at: Instant.nullable(),
+  closed: z.boolean(),
+});
+export type StoredPeer = z.output<typeof StoredPeer>;
+
+/** What tells whether a peer is here: all of a record has four times as much to read. */
+const Watched = StoredPeer.pick({
+  peer_id: true,
+  machine: true,
+  agent_pid: true,
+  agent_started: true,
+  last_seen: true,
+  registered_at: true,
+});
+export type Watched = z.output<typeof Watched>;
+
+/** Where a peer is, for the rungs and for the looks at agents. */
+const Place = StoredPeer.pick({
+  peer_id: true,
+  machine: true,
+  backend: true,
+  tmux_socket: true,
+  pane_id: true,
+  agent_pid: true,
+  agent_started: true,
+  runtime_session_id: true,
+  turn_state: true,
+  turn_at: true,
+  metadata: true,
+});
+export type Place = z.output<typeof Place>;
+
+const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
+
+const ADDRESS = `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
+  mesh_session_id, closed, dropped_at`;
+
+const Row = rowOf(StoredPeer);
+const WatchedRow = rowOf(Watched);
+const PlaceRow = rowOf(Place);
+const columns = Object.keys(StoredPeer.shape);
+const watched_columns = Object.keys(Watched.shape).join(", ");
+const place_columns = Object.keys(Place.shape).join(", ");
+const INSERT = `insert into peers (${columns.join(", ")})
+  values (${columns.map((column) => `:${column}`).join(", ")})`;
+const UPDATE = `update peers set ${
+  columns.filter((column) => column !== "peer_id").map((column) => `${column} = :${column}`)
+    .join(", ")
+} where peer_id = :peer_id`;
+
+export function insert(tx: Tx, peer: StoredPeer): void {
+  tx.run(INSERT, z.encode(Row, peer));
+}
+
+export function update(tx: Tx, peer: StoredPeer): void {
+  tx.run(UPDATE, z.encode(Row, peer));
+}
+
+/** The address of an exact id, those that were closed or dropped included. */
+export function address(db: Reader, peer_id: string): Address | undefined {
+  return db.get(Address, `select ${ADDRESS} from peers where peer_id = :peer_id`, { peer_id });
+}
+
+/** Addresses by name, those not retired nor dropped; the live ones first. */
+export function named(db: Reader, name: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where name = :name and status <> 'retired' and dropped_at is null
+     order by status = 'offline'`,
+    { name },
+  );
+}
+
+export function get(db: Reader, peer_id: string): StoredPeer | undefined {
+  return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
+}
+
+export function all(db: Reader): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where dropped_at is null and closed = 0 order by registered_at, peer_id`,
+  );
+}
+
+/** Peers that are, or may come back to be, reached: every one that is not retired nor dropped. */
+export function alive(db: Reader): StoredPeer[] {
+  return db.all(
+    Row,
+    "select * from peers where status in ('online', 'busy') and dropped_at is null",
+  );
+}
+
+/** Processes that were proved to be a peer's, of peers that have gone as well. */
+export function provedProcesses(db: Reader): z.output<typeof Process>[] {
+  return db.all(
+    Process,
+    `select agent_pid, agent_started from peers
+     where agent_proved and agent_pid is not null and agent_started is not null`,
+  );
+}
+
+/** Who has to show once a second that it is here; the human need not. */
+export function watched(db: Reader): Watched[] {
+  return db.all(
+    WatchedRow,
+    `select ${watched_columns} from peers
+     where status in ('online', 'busy') and dropped_at is null and role <> 'human'`,
+  );
+}
+
+/** Everyone that a rung could reach. */
+export function addressees(db: Reader): Place[] {
+  return db.all(
+    PlaceRow,
+    `select ${place_columns} from peers
+     where status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
+  );
+}
+
+/** Offline since nobody could tell that they live: agents without a process, known by a session. */
+export function unseen(db: Reader): Place[] {
+  return db.all(
+    PlaceRow,
+    `select ${place_columns} from peers
+     where status = 'offline' and dropped_at is null and closed = 0
+       and agent_pid is null and runtime_session_id is not null
+       and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
+  );
+}
+
+export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where runtime_session_id = :runtime_session_id and closed = 0
+       and status <> 'retired'
+     order by last_seen desc`,
+    { runtime_session_id },
+  );
+}
+
+/** Peers of a process, as far as it is proved to be theirs. */
+export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where agent_pid = :agent_pid and agent_started = :started
+       and agent_proved = 1 and closed = 0 and status <> 'retired'`,
+    { agent_pid, started },
+  );
+}
+
+/** Peers that say they are in this pane; without a socket, on any tmux server. */
+export function byPane(db: Reader, pane_id: string, tmux_socket: string | null): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where pane_id = :pane_id and status <> 'retired' and dropped_at is null
+       and (:tmux_socket is null or tmux_socket = :tmux_socket)
+     order by status = 'offline', last_seen desc`,
+    { pane_id, tmux_socket },
+  );
+}
+
+/** Whoever has this very pane on its record, those included that are gone and may come back. */
+export function recordedOn(
+  db: Reader,
+  { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
+): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where pane_id = :pane_id and tmux_socket is :tmux_socket
+       and machine is :machine and closed = 0`,
+    { pane_id, tmux_socket, machine },
+  );
+}
+
+/** Where peers of a machine have said that their tmux servers are. */
+export function tmuxSockets(db: Reader, machine: string): string[] {
+  const found = db.all(
+    z.object({ tmux_socket: z.string() }),
+    `select distinct tmux_socket from peers
+     where tmux_socket is not null and machine = :machine and closed = 0
+     order by tmux_socket`,
+    { machine },
+  );
+  return found.map(({ tmux_socket }) => tmux_socket);
+}
+
+/** Orchestrators of a circle, those included that are gone and may come back. */
+export function orchestrators(db: Reader, circle: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where circle = :circle and role = 'orchestrator' and closed = 0
+     order by status in ('offline', 'retired'), peer_id`,
+    { circle },
+  );
+}
+
+export function members(db: Reader, circle: string): Address[] {
+  return db.all(
+    Address,
+    `select ${ADDRESS} from peers
+     where circle = :circle and role in ('agent', 'orchestrator') and status <> 'retired'
+       and dropped_at is null
+     order by peer_id`,
+    { circle },
+  );
+}
+
+/** The one human; at most one is live. */
+export function human(db: Reader): Address | undefined {
+  return db.get(
+    Address,
+    `select ${ADDRESS} from peers
+     where role = 'human' and status <> 'retired' and dropped_at is null
+     order by status = 'offline' limit 1`,
+  );
+}
+
+/** Peers of this name that are offline, or whose registration was dropped; the last seen first. */
+export function sleeping(db: Reader, name: string, circle: string): StoredPeer[] {
+  return db.all(
+    Row,
+    `select * from peers where name = :name and circle = :circle and status = 'offline'
+       and closed = 0
+     order by last_seen desc`,
+    { name, circle },
+  );
+}
+
+export function touched(tx: Tx, peer_id: string, at: number): void {
+  tx.run("update peers set last_seen = :at where peer_id = :peer_id", { peer_id, at });
+}
+
+export function delivered(tx: Tx, peer_id: string, at: number): void {
+  tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
+}
+
+const Count = z.object({ count: z.number() });
+export function count(db: Reader): number {
+  const found = db.get(
+    Count,
+    "select count(*) as count from peers where dropped_at is null and closed = 0",
+  );
+  return found?.count ?? 0;
+}

@@ -1,0 +1,146 @@
+/** What the world may say about scheduled messages: once at an instant, or again and again. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Instant, Name, QueryNumber, Sender, Text } from "kit/core/schema.ts";
+
+import { Cron, Timezone } from "kit/core/cron.ts";
+import { scheduleMachine } from "./machine.ts";
+import { When } from "./when.ts";
+
+const maybe = z.string().nullable();
+
+/** Schedules that may be active at once; what an agent creates in a loop ends here. */
+export const ACTIVE_MAX = 1000;
+/** Schedules that one list shows, which is all that are active. */
+const LIST_MAX = ACTIVE_MAX;
+
+export const ScheduleKind = z.enum(["notify", "ask"]);
+export const ScheduleState = z.enum(scheduleMachine.states);
+
+/** A message for later (contract 2). */
+export const Schedule = z.object({
+  schedule_id: z.string(),
+  /** As they were named; the recipient's name is looked up anew for each fire. */
+  from_peer: z.string(),
+  to_peer: z.string(),
+  text: z.string(),
+  kind: ScheduleKind,
+  /** Null for a recurring one, which has a `cron`. */
+  fire_at: Instant.nullable(),
+  cron: maybe,
+  timezone: maybe,
+  circle: maybe,
+  state: ScheduleState,
+  /** Null once there is none. */
+  next_fire_at: Instant.nullable(),
+  last_fired_at: Instant.nullable(),
+  /** Null when the sender's name stands for no peer. */
+  from_peer_id: maybe,
+  from_peer_name: z.string(),
+  /** Whether the message was accepted; how it went from there is in its trace. */
+  last_outcome: z.enum(["fired", "failed"]).nullable(),
+  last_error: maybe,
+  /** The id of the last message, as `GET /trace/{id}` takes it. */
+  last_message_id: maybe,
+  created_at: Instant,
+}).meta({ id: "Schedule" });
+export type Schedule = z.output<typeof Schedule>;
+
+const byId = z.object({ id: z.string() });
+
+/** What a recipient is refused for at once. Whether it takes messages shows when it is due. */
+const recipientFails = ["unknown_peer", "ambiguous_peer", "peer_retired", "to_self"] as const;
+
+export const createSchedule = contract({
+  id: "schedules.create",
+  method: "POST",
+  path: "/schedules",
+  summary: "Schedule a message, once at an instant or again and again by a cron pattern",
+  access: "caller",
+  tunnel: "open",
+  once: true,
+  body: z.object({
+    from_peer: Sender,
+    to_peer: z.string(),
+    text: Text,
+    kind: ScheduleKind.default("notify"),
+    fire_at: When.optional(),
+    cron: Cron.optional(),
+    /** Where the clock hangs that `cron` goes by; UTC by default. */
+    timezone: Timezone.optional(),
+    circle: Name.optional(),
+  }).refine(({ fire_at, cron }) => (fire_at === undefined) !== (cron === undefined), {
+    message: "Exactly one of fire_at and cron",
+  }),
+  returns: Schedule,
+  fails: [...recipientFails, "schedules_full"],
+});
+export type CreateSchedule = z.output<typeof createSchedule.body>;
+
+export const listSchedules = contract({
+  id: "schedules.list",
+  method: "GET",
+  path: "/schedules",
+  summary: "Scheduled messages: active ones by their next fire, then the others, newest first",
+  access: "caller",
+  tunnel: "open",
+  query: z.object({
+    state: ScheduleState.optional(),
+    from_peer: z.string().optional(),
+    to_peer: z.string().optional(),
+    circle: Name.optional(),
+    limit: QueryNumber.pipe(z.number().min(1).max(LIST_MAX)).default(LIST_MAX),
+  }),
+  returns: z.object({ schedules: z.array(Schedule) }),
+});
+export type ScheduleFilter = z.output<typeof listSchedules.query>;
+
+export const getSchedule = contract({
+  id: "schedules.get",
+  method: "GET",
+  path: "/schedules/:id",
+  summary: "One scheduled message",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: Schedule,
+  fails: ["unknown_schedule"],
+});
+
+export const editSchedule = contract({
+  id: "schedules.edit",
+  method: "PATCH",
+  path: "/schedules/:id",
+  summary: "Change a scheduled message that is active",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({
+    to_peer: z.string().optional(),
+    text: Text.optional(),
+    kind: ScheduleKind.optional(),
+    fire_at: When.optional(),
+    cron: Cron.optional(),
+    timezone: Timezone.optional(),
+  }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
+    message: "Nothing to change: give to_peer, text, kind, fire_at, cron or timezone",
+  }).refine(({ fire_at, cron }) => fire_at === undefined || cron === undefined, {
+    message: "At most one of fire_at and cron",
+  }),
+  returns: Schedule,
+  fails: ["unknown_schedule", "schedule_settled", ...recipientFails],
+});
+export type EditSchedule = z.output<typeof editSchedule.body>;
+
+export const cancelSchedule = contract({
+  id: "schedules.cancel",
+  method: "DELETE",
+  path: "/schedules/:id",
+  summary: "Cancel a scheduled message; one that is cancelled stays so",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  returns: Schedule,
+  fails: ["unknown_schedule", "schedule_settled"],
+});

@@ -1,0 +1,16 @@
+/** The life of a scheduled message. Specification, section 4; contract 2, "Schedule". */
+
+import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+
+// deno-fmt-ignore
+export const scheduleMachine = machine("schedule", [
+  // from     on           to
+  ["active",  "edited",    "active"   ],
+  ["active",  "recurred",  "active"   ], // One of many fires, however it went.
+  ["active",  "fired",     "fired"    ],
+  ["active",  "failed",    "failed"   ], // A one-shot stays so, and its sender is told.
+  ["active",  "cancelled", "cancelled"],
+]);
+
+export type ScheduleState = StateOf<typeof scheduleMachine>;
+export type ScheduleEvent = EventOf<typeof scheduleMachine>;

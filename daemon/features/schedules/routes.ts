@@ -1,0 +1,39 @@
+/** The contracts of scheduled messages, each met by its verb. */
+
+import { type Caller, type Route, route } from "kit/http/route.ts";
+import { Traceparent } from "../messages/contract.ts";
+import * as contracts from "./contract.ts";
+import type { Schedules } from "./schedules.ts";
+
+export interface ScheduleDoors {
+  /** Whether the request came through a proven human door (contract 2). */
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  senderOf(body: { from_peer: string; circle?: string | undefined }): string;
+}
+
+export function scheduleRoutes(schedules: Schedules, doors: ScheduleDoors): Route[] {
+  const manner = (caller: Caller, headers: Headers) => ({
+    proven_human: doors.provenHuman(caller, headers),
+    traceparent: Traceparent.parse(headers.get("traceparent")),
+  });
+  return [
+    route(
+      contracts.createSchedule,
+      ({ body, caller, headers, commit }) =>
+        commit(() => schedules.create(body, manner(caller, headers))),
+      {
+        sender: ({ body }) => doors.senderOf(body),
+        again: (before) => schedules.get(before.schedule_id) ?? before,
+      },
+    ),
+    route(contracts.listSchedules, ({ query }) => ({ schedules: schedules.list(query) })),
+    route(contracts.getSchedule, ({ params }) => schedules.mustGet(params.id)),
+    route(
+      contracts.editSchedule,
+      ({ params, body, caller, headers }) =>
+        schedules.edit(params.id, body, manner(caller, headers)),
+    ),
+    route(contracts.cancelSchedule, ({ params }) => schedules.cancel(params.id)),
+  ];
+}

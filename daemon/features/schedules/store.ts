@@ -1,0 +1,118 @@
+/** SQL for scheduled messages. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Schedule } from "./contract.ts";
+
+/** The record, and what only we need of it. */
+export const Stored = Schedule.extend({
+  /** The human said so, text, recipient and all, through a door that only the human opens. */
+  proven_human: z.boolean(),
+  traceparent: z.string().nullable(),
+  settled_at: Instant.nullable(),
+});
+export type Stored = z.output<typeof Stored>;
+
+const Row = rowOf(Stored);
+const columns = Object.keys(Stored.shape);
+const FIXED = [
+  "schedule_id",
+  "from_peer",
+  "from_peer_id",
+  "from_peer_name",
+  "circle",
+  "traceparent",
+  "created_at",
+];
+const changing = columns.filter((column) => !FIXED.includes(column));
+
+export function insert(tx: Tx, schedule: Stored): void {
+  tx.run(
+    `insert into schedules (${columns.join(", ")})
+     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    z.encode(Row, schedule),
+  );
+}
+
+export function update(tx: Tx, schedule: Stored): void {
+  tx.run(
+    `update schedules set ${changing.map((column) => `${column} = :${column}`).join(", ")}
+     where schedule_id = :schedule_id`,
+    z.encode(Row, schedule),
+  );
+}
+
+export function get(db: Reader, schedule_id: string): Stored | undefined {
+  return db.get(Row, "select * from schedules where schedule_id = :schedule_id", { schedule_id });
+}
+
+/** What is due, the longest overdue first. */
+export function due(db: Reader, now: number, limit: number): Stored[] {
+  return db.all(
+    Row,
+    `select * from schedules where state = 'active' and next_fire_at <= :now
+     order by next_fire_at, seq limit :limit`,
+    { now, limit },
+  );
+}
+
+const Count = z.object({ count: z.number() });
+
+export function activeCount(db: Reader): number {
+  return db.get(Count, "select count(*) as count from schedules where state = 'active'")?.count ??
+    0;
+}
+
+/** A peer as a filter names it: by what was said, and by what that stands for. */
+export interface Named {
+  readonly said: string;
+  readonly peer_id: string;
+  readonly name: string;
+}
+
+export interface Filter {
+  readonly state: string | null;
+  readonly from: Named | null;
+  readonly to: Named | null;
+  readonly circle: string | null;
+  readonly limit: number;
+}
+
+export function list(db: Reader, { state, from, to, circle, limit }: Filter): Stored[] {
+  return db.all(
+    Row,
+    `select * from schedules
+     where (:state is null or state = :state)
+       and (:circle is null or circle = :circle)
+       and (:from is null or from_peer_id = :from_id or from_peer in (:from, :from_id, :from_name))
+       and (:to is null or to_peer in (:to, :to_id, :to_name))
+     order by state <> 'active', coalesce(next_fire_at, -settled_at), seq limit :limit`,
+    {
+      state,
+      circle,
+      limit,
+      from: from?.said ?? null,
+      to: to?.said ?? null,
+      from_id: from?.peer_id ?? null,
+      from_name: from?.name ?? null,
+      to_id: to?.peer_id ?? null,
+      to_name: to?.name ?? null,
+    },
+  );
+}
+
+const Id = z.object({ schedule_id: z.string() });
+
+/** What came to its end before an instant, in its order. */
+export function settledBefore(db: Reader, before: number, limit: number): string[] {
+  return db.all(
+    Id,
+    `select schedule_id from schedules where settled_at < :before order by settled_at limit :limit`,
+    { before, limit },
+  ).map(({ schedule_id }) => schedule_id);
+}
+
+export function forget(tx: Tx, schedule_id: string): void {
+  tx.run("delete from schedules where schedule_id = :schedule_id", { schedule_id });
+}

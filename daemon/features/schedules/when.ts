@@ -1,0 +1,48 @@
+/** When a one-shot is to fire, as people and programs write it: an instant, or so long from now. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { parseFromNow } from "kit/core/duration.ts";
+
+/** An instant, or milliseconds from now. */
+export type When = { readonly at: number } | { readonly in_ms: number };
+
+/** A clock that is a little behind ours, and a way that took a while, are no mistake. */
+export const LATE_MS_MAX = 60_000;
+const YEAR_MS = 366 * 86_400_000;
+/** Further away it is a slip of the keys. */
+export const AHEAD_MS_MAX = 10 * YEAR_MS;
+
+const ALLOWED = "an instant with its offset, such as 2026-11-21T09:00:00+01:00, or so long from " +
+  "now, such as 10m, in 2h, 1h30m or 2d";
+
+export const When = z.string().max(100).transform((text, issues): When => {
+  const found = read(text.trim());
+  if (found) return found;
+  issues.addIssue({ code: "custom", message: `"${text}" is not ${ALLOWED}`, input: text });
+  return z.NEVER;
+});
+
+/** The instant that is meant. */
+export function instantOf(when: When, now: number): number {
+  return "at" in when ? when.at : now + when.in_ms;
+}
+
+/** Why a one-shot cannot be for this instant; undefined when it can. */
+export function faultOf(at: number, now: number): string | undefined {
+  const said = Number.isSafeInteger(at) && at - now <= AHEAD_MS_MAX && at > 0 && iso(at);
+  if (!said) return at > now ? "more than ten years away" : "before 1970";
+  if (now - at <= LATE_MS_MAX) return undefined;
+  return `${said} has passed: it is ${iso(now)} now`;
+}
+
+function read(text: string): When | undefined {
+  const instant = Instant.safeParse(text);
+  if (instant.success) return { at: instant.data };
+  const in_ms = parseFromNow(text);
+  return in_ms === undefined ? undefined : { in_ms };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,92 @@
+/** Commands come from the configuration alone: how they are built, and how they are shown. */
+
+import { Problem } from "kit/core/problem.ts";
+import { AGENTS } from "../agents/registry.ts";
+import type { Backend } from "../agents/contract.ts";
+import type { Commands, Profile } from "./contract.ts";
+
+/** The configuration's `spawn` section, and `daemon.circle_boundary`. */
+export interface SpawnSettings {
+  readonly commands: Commands;
+  readonly profiles: Readonly<Record<string, Profile>>;
+  readonly allowed_paths: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly circle_boundary: "session" | "window";
+}
+
+export interface Command {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What starts this kind of agent: the backend's command, the profile's arguments behind it. */
+export function commandOf(
+  { commands, profiles, env }: SpawnSettings,
+  backend: Backend,
+  profile_name: string | undefined,
+): Command {
+  const argv = commands[backend];
+  if (!argv) throw new Problem("unsupported_backend", { backend });
+  if (profile_name === undefined) return { argv, env };
+  const profile = Object.hasOwn(profiles, profile_name) ? profiles[profile_name] : undefined;
+  if (!profile || (profile.backend ?? backend) !== backend) {
+    throw new Problem("unknown_profile", { profile: profile_name, backend });
+  }
+  return { argv: [...argv, ...profile.args], env: { ...env, ...profile.env } };
+}
+
+const REDACTED = "[redacted]";
+
+/** Shown openly, because they say what a restart would allow. */
+const PERMISSION_MODES = new Set(AGENTS.flatMap(({ permission_modes }) => permission_modes));
+
+/**
+ * A command as results and the journal show it (specification 4): the program, the names of its
+ * flags and what the daemon supplied; every value is redacted but permission words and models.
+ */
+export function redact(
+  argv: readonly string[],
+  supplied: readonly string[],
+  models: ReadonlySet<string>,
+): string[] {
+  const [program = "", ...words] = argv;
+  const shown = (value: string) =>
+    PERMISSION_MODES.has(value) || models.has(value) ? value : REDACTED;
+  const given = words.map((word) => {
+    const [, long, value] = /^(--[A-Za-z][A-Za-z-]*)(?:=(.*))?$/s.exec(word) ?? [];
+    if (long !== undefined) return value === undefined ? long : `${long}=${shown(value)}`;
+    const [, short = "", rest = ""] = /^(-[A-Za-z])=?(.*)$/s.exec(word) ?? [];
+    if (short === "") return word === "--" ? word : shown(word);
+    return rest === "" ? short : `${short}${shown(rest)}`;
+  });
+  // `KEY=value` in front of a command is an assignment, not a program.
+  const name = program.includes("=") ? REDACTED : program.replace(/^.*\//, "");
+  return [name, ...given, ...supplied];
+}
+
+/** The model ids that the configuration names. */
+export function modelsOf({ commands, profiles }: SpawnSettings): ReadonlySet<string> {
+  const lines = [
+    ...Object.values(commands),
+    ...Object.values(profiles).map(({ args }) => args),
+  ];
+  return new Set(lines.flatMap((words) =>
+    words.flatMap((word, at) => {
+      if (word === "--model" || word === "-m") return words[at + 1] ?? [];
+      return /^--model=(.+)$/.exec(word)?.[1] ?? [];
+    })
+  ));
+}
+
+/** The settings as the world may see them: of the profiles' variables the names alone. */
+export function withoutValues(
+  { commands, profiles, allowed_paths, circle_boundary }: SpawnSettings,
+) {
+  const hidden = (env: Profile["env"]) =>
+    Object.fromEntries(Object.keys(env).map((name) => [name, "[hidden]"]));
+  const shown = Object.entries(profiles).map(([name, profile]) =>
+    [name, { ...profile, env: hidden(profile.env) }] as const
+  );
+  const allowed = [...allowed_paths];
+  return { commands, profiles: Object.fromEntries(shown), allowed_paths: allowed, circle_boundary };
+}

@@ -1,0 +1,125 @@
+/** What the world may say about spawning: its settings, a spawn, a fork. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Name, Sender, Text } from "kit/core/schema.ts";
+
+import { TmuxSocket } from "../peers/contract.ts";
+import { Backend } from "../agents/contract.ts";
+
+const Argv = z.array(z.string().min(1)).min(1);
+/** A number or a flag in YAML is a text in an environment. */
+const Value = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const Variable = z.string().regex(/^[A-Za-z_]\w*$/, "The name of a variable");
+export const Variables = z.record(Variable, Value);
+
+/** Which command starts which kind of agent: the only commands that are ever started. */
+export const Commands = z.partialRecord(Backend, Argv);
+export type Commands = z.output<typeof Commands>;
+
+export const Profile = z.object({
+  backend: Backend.optional(),
+  args: z.array(z.string()).default([]),
+  env: Variables.default({}),
+});
+export type Profile = z.output<typeof Profile>;
+export const Profiles = z.record(Name, Profile);
+
+const ShownProfile = z.object({
+  backend: Backend.optional(),
+  args: z.array(z.string()),
+  env: z.record(z.string(), z.string()),
+});
+
+export const CircleBoundary = z.enum(["session", "window"]);
+
+export const spawnConfig = contract({
+  id: "spawn.config",
+  method: "GET",
+  path: "/spawn/config",
+  summary: "What may be spawned, where, and what bounds a circle",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({
+    enabled: z.boolean(),
+    commands: Commands,
+    /** With the names of their variables; the values are hidden. */
+    profiles: z.record(z.string(), ShownProfile),
+    allowed_paths: z.array(z.string()),
+    circle_boundary: CircleBoundary,
+  }),
+});
+
+const Pane = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
+
+export const Spawned = z.object({
+  ok: z.literal(true),
+  spawn_id: z.string(),
+  pane_id: z.string(),
+  tmux_socket: z.string(),
+  tmux_session: z.string(),
+  display_name: z.string(),
+  registration_state: z.enum(["awaiting", "registered", "timed_out"]),
+  /** Null without a message; null again once it was delivered. */
+  seed_state: z.enum(["awaiting_registration", "undeliverable"]).nullable(),
+  warnings: z.array(z.string()),
+});
+export type Spawned = z.output<typeof Spawned>;
+
+export const spawnPeer = contract({
+  id: "spawn.spawn",
+  method: "POST",
+  path: "/spawn",
+  summary: "Start an agent in a tmux pane, and greet it with a message once it is here",
+  access: "caller",
+  tunnel: "admin",
+  once: true,
+  query: z.object({ tmux_socket: TmuxSocket.optional() }),
+  body: z.object({
+    path: z.string().min(1).max(4096),
+    backend: Backend,
+    profile: Name.optional(),
+    circle: Name.optional(),
+    role: z.enum(["agent", "orchestrator"]).optional(),
+    name: Name.optional(),
+    message: Text.optional(),
+    from_peer: Sender.optional(),
+    source_pane: Pane.optional(),
+  }),
+  returns: Spawned,
+  fails: [
+    "spawn_disabled",
+    "unsupported_backend",
+    "unknown_profile",
+    "path_not_allowed",
+    "source_pane_required",
+    "ambiguous_peer",
+    "reserved_name",
+    "spawn_failed",
+  ],
+});
+export type SpawnAsked = z.output<typeof spawnPeer.body>;
+
+export const forkPeer = contract({
+  id: "spawn.fork",
+  method: "POST",
+  path: "/peers/:id/fork-backend",
+  summary: "Start a sibling on another backend, in the project and circle of its source",
+  access: "caller",
+  tunnel: "admin",
+  params: z.object({ id: z.string() }),
+  body: z.object({ backend: Backend, profile: Name.optional(), circle: Name.optional() }),
+  returns: Spawned.extend({ source_peer_id: z.string() }),
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "same_backend",
+    "spawn_disabled",
+    "unsupported_backend",
+    "unknown_profile",
+    "path_not_allowed",
+    "source_pane_required",
+    "spawn_failed",
+  ],
+});

@@ -1,0 +1,59 @@
+/** What the world may say about restarts: the typed result, and the routes around it. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Name, Sender, Text } from "kit/core/schema.ts";
+import { Restart } from "../../peers/restart.ts";
+
+const byId = z.object({ id: z.string() });
+const scope = z.object({ circle: Name.optional() });
+
+export const restartPeer = contract({
+  id: "spawn.restart",
+  method: "POST",
+  path: "/peers/:id/restart",
+  summary: "Stop an agent once its turn has ended, and take its session up again in its pane",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  body: z.object({
+    fresh: z.boolean().default(false),
+    dry_run: z.boolean().default(false),
+    message: Text.optional(),
+    wait: z.boolean().default(true),
+    circle: Name.optional(),
+    from_peer: Sender.optional(),
+  }),
+  returns: Restart,
+  fails: ["unknown_peer", "ambiguous_peer", "spawn_disabled"],
+});
+export type RestartAsked = z.output<typeof restartPeer.body>;
+
+export const getRestart = contract({
+  id: "spawn.restart_last",
+  method: "GET",
+  path: "/peers/:id/restart",
+  summary: "The latest restart of a peer",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  query: scope,
+  returns: Restart,
+  fails: ["unknown_peer", "ambiguous_peer", "no_restart"],
+});
+
+export const cancelRestart = contract({
+  id: "spawn.restart_cancel",
+  method: "DELETE",
+  path: "/peers/:id/restart",
+  summary: "Cancel a restart that has not stopped anything yet",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  query: scope,
+  returns: z.union([
+    z.object({ cancelled: z.literal(true) }),
+    z.object({ cancelled: z.literal(false), reason: z.string() }),
+  ]),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});

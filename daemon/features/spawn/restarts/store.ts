@@ -1,0 +1,94 @@
+/** SQL for the journal of restarts. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Entry, Last, type Page } from "../log/entry.ts";
+import { restartMachine } from "../machine.ts";
+import { Restart, RestartStage } from "../../peers/restart.ts";
+
+const maybe = z.string().nullable();
+const number = z.number().int().nullable();
+
+/** What is kept of a restart: its result, and what a later start has to know to judge it. */
+export const Journal = z.object({
+  restart_id: z.string(),
+  peer_id: z.string(),
+  state: z.enum(restartMachine.states),
+  resume_mode: Restart.shape.resume_mode,
+  would_run: Restart.shape.would_run,
+  failed: z.object({ stage: RestartStage, reason: z.string(), detail: z.string() }).nullable(),
+  stages: Restart.shape.stages,
+  tmux_socket: maybe,
+  pane_id: maybe,
+  /** The process that was to be replaced, and the one in its place. */
+  old_pid: number,
+  old_started: maybe,
+  new_pid: number,
+  new_started: maybe,
+  /** The message that follows; null once it was handed over. */
+  seed: maybe,
+  seed_from: maybe,
+  seed_human: z.boolean(),
+  started_at: Instant,
+  finished_at: Instant.nullable(),
+});
+export type Journal = z.output<typeof Journal>;
+
+const Row = rowOf(Journal);
+const columns = Object.keys(Journal.shape);
+const FIXED = ["restart_id", "peer_id", "resume_mode", "would_run", "started_at"];
+const changing = columns.filter((column) => !FIXED.includes(column));
+
+export function insert(tx: Tx, journal: Journal): void {
+  tx.run(
+    `insert into restarts (${columns.join(", ")})
+     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    z.encode(Row, journal),
+  );
+}
+
+export function update(tx: Tx, journal: Journal): void {
+  tx.run(
+    `update restarts set ${changing.map((column) => `${column} = :${column}`).join(", ")}
+     where restart_id = :restart_id`,
+    z.encode(Row, journal),
+  );
+}
+
+export function get(db: Reader, restart_id: string): Journal | undefined {
+  return db.get(Row, "select * from restarts where restart_id = :restart_id", { restart_id });
+}
+
+/** The latest one of a peer. */
+export function latest(db: Reader, peer_id: string): Journal | undefined {
+  return db.get(
+    Row,
+    "select * from restarts where peer_id = :peer_id order by seq desc limit 1",
+    { peer_id },
+  );
+}
+
+/** Those that are under way. */
+export function open(db: Reader): Journal[] {
+  return db.all(Row, "select * from restarts where finished_at is null order by seq");
+}
+
+export function after(db: Reader, page: Page): Entry[] {
+  return db.all(
+    Entry,
+    `select seq, peer_id, finished_at as over_at, not exists
+       (select 1 from restarts as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
+       as latest
+     from restarts as old where seq > :after order by seq limit :limit`,
+    page,
+  );
+}
+
+export function last(db: Reader): number {
+  return db.get(Last, "select max(seq) as seq from restarts")?.seq ?? 0;
+}
+
+export function forget(tx: Tx, seq: number): void {
+  tx.run("delete from restarts where seq = :seq", { seq });
+}

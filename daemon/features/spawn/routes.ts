@@ -1,0 +1,77 @@
+/** The spawn room's contracts, each met by its verb. */
+
+import { Problem } from "kit/core/problem.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
+import { refuseUntrusted } from "../../host/trusted_socket.ts";
+import * as contracts from "./contract.ts";
+import type { Launched } from "./deps.ts";
+import * as restartContracts from "./restarts/contract.ts";
+import type { Restarts } from "./restarts/restarts.ts";
+import type { Spawns } from "./spawns.ts";
+
+export interface SpawnDoors {
+  /** Whether the request came through a proven human door (contract 2). */
+  provenHuman(caller: Caller, headers: Headers): boolean;
+  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  senderOf(body: { from_peer: string }): string;
+  /** The peer that is to be forked, with its place. */
+  source(argument: string, circle: string | undefined): {
+    readonly peer_id: string;
+    readonly backend: string | null;
+    readonly path: string | null;
+    readonly circle: string;
+    readonly status: string;
+    readonly tmux_socket: string | null;
+    readonly pane_id: string | null;
+  };
+}
+
+export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoors): Route[] {
+  /** What cannot be written down is not left running. */
+  const orUndone = async <T>(work: () => T, launched: Launched): Promise<T> => {
+    try {
+      return work();
+    } catch (fault) {
+      await spawns.undo(launched);
+      throw fault;
+    }
+  };
+  return [
+    route(contracts.spawnConfig, () => spawns.config()),
+    route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
+      refuseUntrusted(query.tmux_socket);
+      const manner = { proven_human: doors.provenHuman(caller, headers) };
+      const launched = await spawns.launch(body, query.tmux_socket);
+      return await orUndone(() => commit(() => spawns.enter(launched, manner)), launched);
+    }, {
+      sender: ({ body }) => doors.senderOf({ from_peer: body.from_peer ?? "cli" }),
+      again: (before) => spawns.again(before),
+    }),
+    route(contracts.forkPeer, async ({ params, body }) => {
+      const { backend, profile } = body;
+      const source = doors.source(params.id, body.circle);
+      const { peer_id: source_peer_id, path, circle, pane_id, tmux_socket } = source;
+      if (source.status === "retired") {
+        throw new Problem("peer_retired", { peer_id: source_peer_id });
+      }
+      if (backend === source.backend) throw new Problem("same_backend", { backend });
+      const asked = { path: path ?? "", backend, profile, circle, role: "agent" as const };
+      const launched = await spawns.launch({
+        ...asked,
+        ...(pane_id && { source_pane: pane_id }),
+      }, tmux_socket ?? undefined);
+      const enter = () => spawns.enter(launched, { proven_human: false });
+      return { ...await orUndone(enter, launched), source_peer_id };
+    }),
+    route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
+      const manner = { proven_human: doors.provenHuman(caller, headers) };
+      return restarts.restart(params.id, body, manner);
+    }),
+    route(restartContracts.getRestart, ({ params, query }) => {
+      return restarts.latest(params.id, query.circle);
+    }),
+    route(restartContracts.cancelRestart, ({ params, query }) => {
+      return restarts.cancel(params.id, query.circle);
+    }),
+  ];
+}

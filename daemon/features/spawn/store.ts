@@ -1,0 +1,99 @@
+/** SQL for spawns. Each function is one statement; no decision is taken here. */
+
+import * as z from "zod";
+import { Instant } from "kit/core/schema.ts";
+import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Backend } from "../agents/contract.ts";
+import { Spawned } from "./contract.ts";
+import { Entry, Last, type Page } from "./log/entry.ts";
+
+const maybe = z.string().nullable();
+
+/** What is kept of a spawn. */
+export const Spawn = z.object({
+  spawn_id: z.string(),
+  backend: Backend,
+  profile: maybe,
+  path: z.string(),
+  circle: z.string(),
+  role: z.enum(["agent", "orchestrator"]),
+  /** The name that was asked for; null when the agent is to be named as any other. */
+  name: maybe,
+  tmux_socket: z.string(),
+  tmux_session: z.string(),
+  pane_id: z.string(),
+  /** The process that the pane began with; null where it was not kept. */
+  pane_pid: z.number().int().nullable(),
+  registration_state: Spawned.shape.registration_state,
+  peer_id: maybe,
+  /** The message that waits for the peer; null once it was handed over. */
+  seed: maybe,
+  seed_from: maybe,
+  seed_human: z.boolean(),
+  seed_state: Spawned.shape.seed_state,
+  warnings: z.array(z.string()),
+  created_at: Instant,
+  /** When nothing was left to wait for. */
+  settled_at: Instant.nullable(),
+});
+export type Spawn = z.output<typeof Spawn>;
+
+const Row = rowOf(Spawn);
+const columns = Object.keys(Spawn.shape);
+
+export function insert(tx: Tx, spawn: Spawn): void {
+  tx.run(
+    `insert into spawns (${columns.join(", ")})
+     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    z.encode(Row, spawn),
+  );
+}
+
+export function update(
+  tx: Tx,
+  { spawn_id, registration_state, peer_id, seed, seed_state, settled_at }: Spawn,
+): void {
+  tx.run(
+    `update spawns set registration_state = :registration_state, peer_id = :peer_id, seed = :seed,
+       seed_state = :seed_state, settled_at = :settled_at
+     where spawn_id = :spawn_id`,
+    { spawn_id, registration_state, peer_id, seed, seed_state, settled_at },
+  );
+}
+
+export function get(db: Reader, spawn_id: string): Spawn | undefined {
+  return db.get(Row, "select * from spawns where spawn_id = :spawn_id", { spawn_id });
+}
+
+/** Those that still wait for something. */
+export function open(db: Reader): Spawn[] {
+  return db.all(Row, "select * from spawns where settled_at is null order by created_at");
+}
+
+/** The spawn that a peer came of, the last one first. */
+export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
+  return db.get(
+    Row,
+    "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
+    { peer_id },
+  );
+}
+
+export function after(db: Reader, page: Page): Entry[] {
+  return db.all(
+    Entry,
+    `select seq, peer_id, settled_at as over_at, not exists
+       (select 1 from spawns as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
+       as latest
+     from spawns as old where seq > :after order by seq limit :limit`,
+    page,
+  );
+}
+
+export function last(db: Reader): number {
+  return db.get(Last, "select max(seq) as seq from spawns")?.seq ?? 0;
+}
+
+export function forget(tx: Tx, seq: number): void {
+  tx.run("delete from spawns where seq = :seq", { seq });
+}

@@ -1,0 +1,376 @@
+/** Facts about processes, read fresh each time: from /proc on Linux, from `ps` on macOS. */
+
+import type { Clock } from "kit/core/clock.ts";
+import { pause } from "kit/core/timeout.ts";
+
+/** How far `isDescendant` climbs: far deeper than any pane, and an end for a damaged table. */
+const GENERATIONS_MAX = 64;
+
+/** `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5). */
+const STAT = {
+  state: 0,
+  parent: 1,
+  group: 2,
+  session: 3,
+  terminal: 4,
+  foreground: 5,
+  started: 19,
+} as const;
+
+/** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
+export function startOf(pid: number): string | undefined {
+  return fact(pid, "started");
+}
+
+/** A pid means nothing without its start time: give it wherever it is known. */
+export function isAlive(pid: number, started?: string): boolean {
+  const [state, since] = facts(pid, ["state", "started"]);
+  if (state === undefined || /^[ZX]/.test(state)) return false;
+  return started === undefined || since === started;
+}
+
+/** What `isAlive` is, for those who are given one that costs less. */
+export type IsAlive = typeof isAlive;
+
+/** Files that are kept open at once, of the thousand that a process may have as a rule. */
+const FILES_MAX = 256;
+
+/** A process that was alive when its file was opened, which tells of it and of no later one. */
+interface Pulse {
+  readonly started: string | undefined;
+  readonly file: Deno.FsFile;
+}
+
+/**
+ * Looks again and again whether processes live, at a quarter of what `isAlive` costs: it keeps a
+ * file of each open. One whose process is gone cannot be read, and of a zombie it says zero pages.
+ */
+export class Pulses implements Disposable {
+  readonly #pulses = new Map<number, Pulse>();
+  readonly #first = new Uint8Array(1);
+  readonly #files_max: number;
+
+  constructor(files_max = FILES_MAX) {
+    this.#files_max = files_max;
+  }
+
+  readonly isAlive: IsAlive = (pid, started) => {
+    const known = this.#pulses.get(pid);
+    if (known && known.started === started && this.#beats(known)) return true;
+    this.#forget(pid);
+    const file = openStatm(pid);
+    const alive = isAlive(pid, started); // After the file was opened: it is this process's.
+    if (file && alive) this.#keep(pid, { started, file });
+    else file?.close();
+    return alive;
+  };
+
+  [Symbol.dispose](): void {
+    for (const pid of this.#pulses.keys()) this.#forget(pid);
+  }
+
+  #beats({ file }: Pulse): boolean {
+    try {
+      file.seekSync(0, Deno.SeekMode.Start);
+      return file.readSync(this.#first) === 1 && this.#first[0] !== ZERO;
+    } catch (error) {
+      if (isGone(error)) return false;
+      throw error;
+    }
+  }
+
+  #keep(pid: number, pulse: Pulse): void {
+    if (this.#pulses.size >= this.#files_max) this[Symbol.dispose]();
+    this.#pulses.set(pid, pulse);
+  }
+
+  #forget(pid: number): void {
+    this.#pulses.get(pid)?.file.close();
+    this.#pulses.delete(pid);
+  }
+}
+
+const ZERO = "0".charCodeAt(0);
+
+/** What a process has of the machine's memory, in pages; undefined where nobody tells. */
+function openStatm(pid: number): Deno.FsFile | undefined {
+  if (isMac() || !isPid(pid)) return undefined;
+  try {
+    return Deno.openSync(`/proc/${pid}/statm`);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+export type Signal = "SIGTERM" | "SIGKILL";
+/** `forbidden`: the process is another user's. */
+export type Sent = "sent" | "gone" | "forbidden";
+
+export function sendSignal(pid: number, name: Signal): Sent {
+  try {
+    Deno.kill(pid, name);
+    return "sent";
+  } catch (error) {
+    if (isGone(error)) return "gone";
+    if (error instanceof Deno.errors.PermissionDenied) return "forbidden";
+    throw error;
+  }
+}
+
+/** One process for good: a pid alone is given to another process later. */
+export interface ProcessId {
+  readonly pid: number;
+  readonly started: string;
+}
+
+/** Reads and signals processes; tests pass in their own. */
+export interface ProcessControl {
+  isAlive(pid: number, started?: string): boolean;
+  signal(pid: number, name: Signal): Sent;
+}
+
+interface Waiting {
+  readonly clock: Clock;
+  /** Aborts the wait. */
+  readonly signal?: AbortSignal;
+  readonly processes?: Pick<ProcessControl, "isAlive">;
+}
+
+interface Terminating extends Waiting {
+  /** How long the process may take to end after SIGTERM. */
+  readonly term_ms: number;
+  /** How long it may take after SIGKILL, which is not sent where this is missing. */
+  readonly kill_ms?: number;
+  readonly processes?: ProcessControl;
+}
+
+/** The signal that ended a process; or `gone` before any was sent, or why it has not ended. */
+export type Termination = Signal | "gone" | "forbidden" | "alive";
+
+const SYSTEM: ProcessControl = { isAlive, signal: sendSignal };
+/** How often `endsWithin` looks: at first so often, then less and less often. */
+const LOOK_MS = { min: 25, max: 250 };
+
+/** Ends a process: first by SIGTERM, then by SIGKILL. An abort leaves it as it is: `alive`. */
+export async function terminate(process: ProcessId, how: Terminating): Promise<Termination> {
+  const { term_ms, kill_ms, signal, processes = SYSTEM } = how;
+  for (const [name, ms] of [["SIGTERM", term_ms], ["SIGKILL", kill_ms]] as const) {
+    if (ms === undefined || signal?.aborted) break;
+    // Nothing is awaited between this check and the signal: no pid is given away so fast.
+    if (!processes.isAlive(process.pid, process.started)) return "gone";
+    if (processes.signal(process.pid, name) === "forbidden") return "forbidden";
+    if (await endsWithin(ms, process, how)) return name;
+  }
+  return "alive";
+}
+
+/** Waits until a process has ended; false when it has not after `ms`, or at an abort. */
+export async function endsWithin(
+  ms: number,
+  { pid, started }: { readonly pid: number; readonly started?: string },
+  { clock, signal, processes = SYSTEM }: Waiting,
+): Promise<boolean> {
+  const until = clock.now() + ms;
+  for (let look_ms = LOOK_MS.min; processes.isAlive(pid, started);) {
+    const left_ms = until - clock.now();
+    if (left_ms <= 0 || signal?.aborted) return false;
+    await pause(clock, Math.min(look_ms, left_ms), signal);
+    look_ms = Math.min(look_ms * 2, LOOK_MS.max);
+  }
+  return true;
+}
+
+/** True while a process is suspended, as by Ctrl-Z. */
+export function isStopped(pid: number): boolean {
+  return /^[Tt]/.test(fact(pid, "state") ?? "");
+}
+
+export function parentOf(pid: number): number | undefined {
+  return positive(fact(pid, "parent"));
+}
+
+/** The process group, by which a terminal knows a job. */
+export function groupOf(pid: number): number | undefined {
+  return positive(fact(pid, "group"));
+}
+
+/** True also for the process itself: it belongs to its own tree. */
+export function isDescendant(pid: number, ancestor: number): boolean {
+  let at: number | undefined = pid;
+  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+    if (at === ancestor) return true;
+    at = parentOf(at);
+  }
+  return false;
+}
+
+/** The process group in front of the terminal that `pane_pid` runs in: it reads what is typed. */
+export function foregroundOf(pane_pid: number): number | undefined {
+  return positive(fact(pane_pid, "foreground"));
+}
+
+/** The controlling terminal of a process, as a number that two processes may share. */
+export function terminalOf(pid: number): number | undefined {
+  return positive(fact(pid, "terminal"));
+}
+
+/** The process that leads the session of a process; undefined on macOS, which does not tell. */
+export function sessionLeaderOf(pid: number): number | undefined {
+  return isMac() ? undefined : positive(fact(pid, "session"));
+}
+
+/** A process and all below it, at most so many, those nearest to it first. */
+export function treeOf(pid: number, most: number): readonly number[] {
+  const tree = [pid];
+  for (let at = 0; at < tree.length && tree.length < most; at++) {
+    tree.push(...childrenOf(tree[at] ?? 0));
+  }
+  return tree.slice(0, most);
+}
+
+function childrenOf(pid: number): number[] {
+  if (!isPid(pid)) return [];
+  if (isMac()) return numbersIn(pgrep(pid));
+  try {
+    const threads = [...Deno.readDirSync(`/proc/${pid}/task`)];
+    return threads.flatMap(({ name }) => numbersIn(readProc(pid, `task/${name}/children`) ?? ""));
+  } catch (error) {
+    if (isHidden(error)) return [];
+    throw error;
+  }
+}
+
+function numbersIn(text: string): number[] {
+  return text.split(/\s+/).filter((word) => word !== "").map(Number);
+}
+
+function pgrep(parent: number): string {
+  const { stdout } = new Deno.Command("/usr/bin/pgrep", {
+    args: ["-P", String(parent)],
+    stderr: "null",
+  }).outputSync();
+  return new TextDecoder().decode(stdout);
+}
+
+/** The variables that a process was started with; undefined where they cannot be read. */
+export function environmentOf(pid: number): ReadonlyMap<string, string> | undefined {
+  if (!isPid(pid)) return undefined;
+  const text = readProcFile(`${pid}/environ`);
+  if (text === undefined) return undefined;
+  return new Map(
+    text.split("\0").map((pair): [string, string] => {
+      const equals = pair.indexOf("=");
+      return equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
+}
+
+/** The user that a process runs as; undefined where it is gone. */
+export function userOf(pid: number): number | undefined {
+  const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(readProcFile(`${pid}/status`) ?? "")?.[1];
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** A file below /proc; undefined where there is none, or none that we may read. */
+export function readProcFile(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(`/proc/${path}`);
+  } catch (error) {
+    if (isHidden(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Where a link leads; empty where it cannot be read. */
+export function linkOf(path: string): string {
+  try {
+    return Deno.readLinkSync(path);
+  } catch (error) {
+    if (isHidden(error)) return "";
+    throw error;
+  }
+}
+
+/** A process may end, or belong to another user, while it is looked at. */
+export function isHidden(error: unknown): boolean {
+  return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
+    error instanceof Deno.errors.NotCapable;
+}
+
+/** The program's short name, e.g. `claude`. */
+export function commandOf(pid: number): string | undefined {
+  if (isMac()) return ps(pid, "comm")?.replace(/^.*\//, "");
+  return readProc(pid, "comm")?.trimEnd();
+}
+
+/** The program and its arguments; on macOS split at spaces, as `ps` prints them. */
+export function argumentsOf(pid: number): readonly string[] | undefined {
+  if (isMac()) return ps(pid, "args")?.split(/\s+/);
+  const line = readProc(pid, "cmdline");
+  return line === undefined ? undefined : line.replace(/\0$/, "").split("\0");
+}
+
+type Fact = keyof typeof STAT;
+
+const PS_COLUMN: Record<Fact, string> = {
+  state: "state",
+  parent: "ppid",
+  group: "pgid",
+  session: "sess",
+  terminal: "tdev",
+  foreground: "tpgid",
+  started: "lstart",
+};
+
+function fact(pid: number, name: Fact): string | undefined {
+  return facts(pid, [name])[0];
+}
+
+/** Several, which /proc tells at once. */
+function facts(pid: number, names: readonly Fact[]): (string | undefined)[] {
+  if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
+  const stat = readProc(pid, "stat");
+  // The name may itself hold spaces and brackets: fields count from the last one.
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
+  return names.map((name) => fields?.[STAT[name]]);
+}
+
+function readProc(pid: number, file: string): string | undefined {
+  if (!isPid(pid)) return undefined;
+  try {
+    return Deno.readTextFileSync(`/proc/${pid}/${file}`);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isPid(pid: number): boolean {
+  return Number.isSafeInteger(pid) && pid > 0;
+}
+
+/** The process is no more, or ended while it was read (ESRCH, of an open file in words only). */
+export function isGone(error: unknown): boolean {
+  if (error instanceof Deno.errors.NotFound) return true;
+  if (!(error instanceof Error)) return false;
+  return "code" in error ? error.code === "ESRCH" : error.message.endsWith("(os error 3)");
+}
+
+function ps(pid: number, column: string): string | undefined {
+  const { success, stdout } = new Deno.Command("ps", {
+    args: ["-o", `${column}=`, "-p", String(pid)],
+    stderr: "null",
+  }).outputSync();
+  const text = new TextDecoder().decode(stdout).trim();
+  return success && text !== "" ? text : undefined;
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+function isMac(): boolean {
+  return Deno.build.os === "darwin";
+}

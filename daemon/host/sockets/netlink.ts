@@ -1,0 +1,160 @@
+/**
+ * Looks up one TCP socket in the kernel by its two ends: sock_diag(7) over netlink(7), some 5 µs.
+ * To read /proc/net/tcp takes milliseconds on a machine with much memory; it is the fallback.
+ */
+
+import { readProcFile } from "../processes.ts";
+import type { InetAddress } from "./inet.ts";
+
+/** The client's end of a connection, as the kernel knows it. */
+export interface SocketEnd {
+  readonly uid: number;
+  /** The number by which a process's file descriptors name the socket. */
+  readonly inode: number;
+}
+
+/** One end of a connection. */
+export interface Endpoint extends InetAddress {
+  readonly port: number;
+}
+
+const SYMBOLS = {
+  socket: { parameters: ["i32", "i32", "i32"], result: "i32" },
+  send: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
+  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
+} as const;
+
+const AF_NETLINK = 16;
+/** SOCK_RAW, SOCK_CLOEXEC and SOCK_NONBLOCK. */
+const SOCKET_TYPE = 3 | 0o2000000 | 0o4000;
+const NETLINK_SOCK_DIAG = 4;
+const MSG_DONTWAIT = 0x40;
+const SOCK_DIAG_BY_FAMILY = 20;
+const NLM_F_REQUEST = 1;
+const FAMILY = { ipv4: 2, ipv6: 10 } as const;
+const IPPROTO_TCP = 6;
+const ALL_STATES = 0xffff_ffff;
+const NO_COOKIE = 0xffff_ffff;
+
+/** `struct nlmsghdr`, then `struct inet_diag_req_v2`. */
+const REQUEST_BYTES = 72;
+const ANSWER_BYTES_MAX = 4096;
+/** Where `struct inet_diag_msg` begins, and its fields within it. */
+const MESSAGE = { at: 16, family: 0, client_port: 4, server_port: 6, uid: 64, inode: 68 } as const;
+/** What stands before an IPv4 address in an IPv6 one. */
+const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
+/** Answers to earlier requests that may be passed over. */
+const STALE_MAX = 8;
+
+type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+
+export class SocketDiagnostics {
+  readonly #request = new Uint8Array(REQUEST_BYTES);
+  readonly #answer = new Uint8Array(ANSWER_BYTES_MAX);
+  #netlink: { readonly libc: Libc; readonly fd: number } | "unavailable" | undefined;
+  #sequence = 0;
+
+  /** The client's end of a connection; undefined where there is none. */
+  find(client: Endpoint, server: Endpoint): SocketEnd | undefined {
+    this.#netlink ??= open();
+    return this.#netlink === "unavailable"
+      ? findInTable(client, server)
+      : this.#ask(this.#netlink, client, server);
+  }
+
+  #ask(
+    { libc, fd }: { libc: Libc; fd: number },
+    client: Endpoint,
+    server: Endpoint,
+  ): SocketEnd | undefined {
+    const sequence = this.#sequence = (this.#sequence + 1) % 0x7fff_ffff;
+    this.#write(sequence, client, server);
+    libc.send(fd, this.#request, BigInt(REQUEST_BYTES), 0);
+    const view = new DataView(this.#answer.buffer);
+    for (let read = 0; read < STALE_MAX; read++) {
+      // The kernel answers within send(): nothing is waited for.
+      const size = Number(libc.recv(fd, this.#answer, BigInt(ANSWER_BYTES_MAX), MSG_DONTWAIT));
+      if (size < MESSAGE.at) return undefined;
+      if (view.getUint32(8, true) !== sequence) continue;
+      return view.getUint16(4, true) === SOCK_DIAG_BY_FAMILY
+        ? readMessage(view, client, server)
+        : undefined; // NLMSG_ERROR, mostly ENOENT.
+    }
+    return undefined;
+  }
+
+  #write(sequence: number, client: Endpoint, server: Endpoint): void {
+    const view = new DataView(this.#request.fill(0).buffer);
+    view.setUint32(0, REQUEST_BYTES, true);
+    view.setUint16(4, SOCK_DIAG_BY_FAMILY, true);
+    view.setUint16(6, NLM_F_REQUEST, true);
+    view.setUint32(8, sequence, true);
+    view.setUint8(16, FAMILY[client.family]);
+    view.setUint8(17, IPPROTO_TCP);
+    view.setUint32(20, ALL_STATES, true);
+    view.setUint16(24, client.port);
+    view.setUint16(26, server.port);
+    this.#request.set(client.bytes, 28);
+    this.#request.set(server.bytes, 44);
+    view.setUint32(64, NO_COOKIE, true);
+    view.setUint32(68, NO_COOKIE, true);
+  }
+}
+
+/** A listener may answer for an end that is gone: both ports are compared. */
+function readMessage(view: DataView, client: Endpoint, server: Endpoint): SocketEnd | undefined {
+  const at = (field: number) => MESSAGE.at + field;
+  const same = view.getUint16(at(MESSAGE.client_port)) === client.port &&
+    view.getUint16(at(MESSAGE.server_port)) === server.port;
+  if (!same) return undefined;
+  return {
+    uid: view.getUint32(at(MESSAGE.uid), true),
+    inode: view.getUint32(at(MESSAGE.inode), true),
+  };
+}
+
+function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
+  try {
+    const { symbols: libc } = Deno.dlopen("libc.so.6", SYMBOLS);
+    const fd = libc.socket(AF_NETLINK, SOCKET_TYPE, NETLINK_SOCK_DIAG);
+    return fd < 0 ? "unavailable" : { libc, fd };
+  } catch (error) {
+    if (error instanceof Error) return "unavailable"; // Another C library, or no permission.
+    throw error;
+  }
+}
+
+/** The same from the kernel's table of connections, which lists every one of them. */
+export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
+  return inTable((local, remote) => isEndpoint(local, client) && isEndpoint(remote, server))[0];
+}
+
+/** All connections that a client's end has to a port, at whatever address of this machine. */
+export function allInTable(client: Endpoint, server_port: number): SocketEnd[] {
+  return inTable((local, remote) => isEndpoint(local, client) && portOf(remote) === server_port);
+}
+
+function inTable(isWanted: (local: string, remote: string) => boolean): SocketEnd[] {
+  return ["tcp", "tcp6"].flatMap((name) =>
+    (readProcFile(`net/${name}`) ?? "").split("\n").slice(1).flatMap((line) => {
+      const [, local = "", remote = "", , , , , uid, , inode] = line.trim().split(/\s+/);
+      return isWanted(local, remote) ? [{ uid: Number(uid), inode: Number(inode) }] : [];
+    })
+  );
+}
+
+function portOf(endpoint: string): number {
+  return parseInt(endpoint.split(":", 2)[1] ?? "", 16);
+}
+
+/** `0100007F:C350`: the address in words of the machine's byte order, the port in network order. */
+export function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
+  if (portOf(text) !== port) return false;
+  const [address = ""] = text.split(":", 1);
+  const known =
+    address.match(/.{8}/g)?.flatMap((word) =>
+      word.match(/../g)?.reverse().map((byte) => parseInt(byte, 16)) ?? []
+    ) ?? [];
+  const whole = known.length > bytes.length ? [...MAPPED, ...bytes] : bytes;
+  return known.length === whole.length && known.every((byte, at) => byte === whole[at]);
+}

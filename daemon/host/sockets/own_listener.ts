@@ -1,0 +1,51 @@
+/** Who listens at an address of this machine: a token is sent to nobody else's program. */
+
+import { parseAddress } from "./inet.ts";
+import { isEndpoint } from "./netlink.ts";
+import { readProcFile } from "../processes.ts";
+
+/** `unknown`: this platform does not tell. `not_ours`: another user's program, if anybody. */
+export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
+
+/** The state of a socket that listens, in the kernel's table. */
+const LISTENS = "0A";
+const ROOT = 0;
+const WILDCARDS = ["0.0.0.0", "::"];
+
+/** Whoever would be reached by a connection to this address. */
+export function listenerAt({ hostname, port }: URL): Listener {
+  const uid = Deno.uid();
+  if (uid === null) return "unknown";
+  if (Deno.build.os !== "linux") return byLsof(port || "80");
+  const own = hostname === "localhost" ? ["127.0.0.1", "::1"] : [hostname];
+  const ends = [...own, ...WILDCARDS].flatMap((name) => {
+    const address = parseAddress(name);
+    return address ? [{ ...address, port: Number(port || 80) }] : [];
+  });
+  const owners = listeners().flatMap(({ local, uid }) =>
+    ends.some((end) => isEndpoint(local, end)) ? [uid] : []
+  );
+  if (owners.length === 0) return "nobody";
+  return owners.every((owner) => owner === uid || owner === ROOT) ? "ours" : "not_ours";
+}
+
+/** On macOS `lsof` shows a user its own sockets, and nobody else's. */
+function byLsof(port: string): Listener {
+  try {
+    const args = ["-nP", "-t", "-a", `-iTCP:${port}`, "-sTCP:LISTEN"];
+    const { stdout } = new Deno.Command("/usr/sbin/lsof", { args, stderr: "null" }).outputSync();
+    return stdout.length > 0 ? "ours" : "not_ours";
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "unknown";
+    throw error;
+  }
+}
+
+function listeners(): { readonly local: string; readonly uid: number }[] {
+  return ["tcp", "tcp6"].flatMap((table) =>
+    (readProcFile(`net/${table}`) ?? "").split("\n").slice(1).flatMap((line) => {
+      const [, local = "", , state, , , , uid] = line.trim().split(/\s+/);
+      return state === LISTENS ? [{ local, uid: Number(uid) }] : [];
+    })
+  );
+}

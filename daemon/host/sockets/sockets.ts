@@ -1,0 +1,109 @@
+/** Who holds the other end of a loopback connection: the kernel says so, not a header. */
+
+import { isHidden, linkOf, treeOf } from "../processes.ts";
+import { parseAddress } from "./inet.ts";
+import { allInTable, type Endpoint, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
+
+/** Both ends of a connection, as the daemon sees them. */
+export interface Connection {
+  readonly remote: Pick<Deno.NetAddr, "hostname" | "port">;
+  /** The port that the daemon listens on. */
+  readonly local_port: number;
+  /** The address that the daemon listens on, such as `127.0.0.1` or `0.0.0.0`. */
+  readonly local_host: string;
+}
+
+/** What the kernel tells of the connections that reach the daemon. */
+export interface Sockets {
+  /** Whether this platform tells the owner of a TCP socket. Linux does, macOS does not. */
+  readonly provable: boolean;
+  /** The client's end; undefined where it is closed, on another machine or not to be found. */
+  find(connection: Connection): SocketEnd | undefined;
+  /** Whether this process, or one of so many below it, holds the client's end. */
+  holds(pid: number, connection: Connection, most?: number): boolean;
+}
+
+const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
+
+/** Processes of one tree that are looked through for a socket, where no other bound is given. */
+const TREE_MAX = 512;
+
+/** The connections of this machine. */
+export function machineSockets(): Sockets {
+  if (Deno.build.os === "linux") return new LinuxSockets();
+  return { provable: false, find: () => undefined, holds: holdsByLsof };
+}
+
+class LinuxSockets implements Sockets {
+  readonly provable = true;
+  readonly #kernel = new SocketDiagnostics();
+
+  find({ remote, local_port, local_host }: Connection): SocketEnd | undefined {
+    const address = parseAddress(remote.hostname);
+    if (!address) return undefined;
+    const client = { ...address, port: remote.port };
+    const found = this.#find(client, local_host, local_port);
+    // A socket that its process has closed belongs to nobody, and the kernel then says "root".
+    return found && found.inode !== 0 ? found : undefined;
+  }
+
+  /**
+   * With a wildcard nobody tells which of this machine's addresses was called, and a client may
+   * call a second one from the port of another user's program: only one that is alone counts.
+   */
+  #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
+    const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
+    const server = parseAddress(hostname);
+    if (server?.bytes.some((byte) => byte !== 0)) {
+      return server.family === client.family
+        ? this.#kernel.find(client, { ...server, port: local_port })
+        : undefined;
+    }
+    const [only, ...more] = allInTable(client, local_port);
+    return more.length === 0 ? only : undefined;
+  }
+
+  holds(pid: number, connection: Connection, most = TREE_MAX): boolean {
+    const end = this.find(connection);
+    if (!end) return false;
+    return treeOf(pid, most).some((one) => hasDescriptor(one, end.inode));
+  }
+}
+
+function hasDescriptor(pid: number, inode: number): boolean {
+  const wanted = `socket:[${inode}]`;
+  try {
+    for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
+      if (linkOf(`/proc/${pid}/fd/${name}`) === wanted) return true;
+    }
+  } catch (error) {
+    if (!isHidden(error)) throw error;
+  }
+  return false;
+}
+
+/** macOS shows the sockets of a process to its owner by `lsof` alone, which takes some 50 ms. */
+function holdsByLsof(
+  pid: number,
+  { remote, local_port }: Connection,
+  most = TREE_MAX,
+): boolean {
+  const pids = treeOf(pid, most).join(",");
+  const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
+  try {
+    const { stdout } = new Deno.Command("/usr/sbin/lsof", { args: filter, stderr: "null" })
+      .outputSync();
+    return namesConnection(new TextDecoder().decode(stdout), remote.port, local_port);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** Whether a line of `lsof -Fn` is the client's end: `n127.0.0.1:50000->127.0.0.1:8377`. */
+export function namesConnection(output: string, client_port: number, server_port: number): boolean {
+  return output.split("\n").some((line) => {
+    const [local = "", remote = ""] = line.split("->");
+    return local.endsWith(`:${client_port}`) && remote.endsWith(`:${server_port}`);
+  });
+}

@@ -1,0 +1,202 @@
+/** One control client of a tmux server, from its start to its end. */
+
+import type { Clock, Ids } from "kit/core/clock.ts";
+import { pause } from "kit/core/timeout.ts";
+import type { Log } from "kit/core/log.ts";
+import { Splitter } from "kit/core/text.ts";
+
+/** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
+const COMMANDS_MAX = 256;
+/** Bytes of commands that may wait to be answered. Message texts travel by file, not in here. */
+const COMMAND_BYTES_MAX = 1_048_576;
+/** A server that has not answered by then is stopped or drowning; the connection is given up. */
+export const ANSWER_MS_MAX = 5_000;
+
+/**
+ * Why a command has no answer. `lost` and `timeout`: it may have run. `error`: tmux refused it.
+ * All others: it was never sent.
+ */
+export type FailureReason =
+  | "no_tmux"
+  | "no_server"
+  | "untrusted" // Another user could be the server: whoever connects to it runs its programs.
+  | "queue_full"
+  | "closed"
+  | "no_file"
+  | "error"
+  | "lost"
+  | "timeout";
+export type Failure = { ok: false; reason: FailureReason; message: string };
+export type Result = { ok: true; lines: readonly string[] } | Failure;
+
+export interface TmuxOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** A private directory (0700) in which texts lie for the moment of their loading. */
+  readonly state_dir: string;
+  readonly answer_ms_max?: number;
+  /** The `PATH` in which tmux is looked for. */
+  readonly search_path: string;
+}
+
+/**
+ * All that a tmux client knows of its surroundings. It sends its whole environment to its server;
+ * ours may hold secrets. `TERM` draws nothing, and the empty `TMUX` keeps it out of other servers.
+ */
+export function clientEnvironment(search_path: string): Record<string, string> {
+  return { PATH: search_path, LC_ALL: "C.UTF-8", TERM: "dumb", TMUX: "" };
+}
+
+/**
+ * Joins the first session that a user looks at: joining one that nobody does would clear its bell
+ * mark, and turn `tmux attach` to another. Only without any, the latest one is joined (`-t ''`).
+ * `-E` leaves its environment alone, `ignore-size` its size.
+ */
+const ATTACH = "attach-session -E -f no-output,ignore-size " +
+  "-t '#{s/^([^ ]+) .*/\\1/:#{S:#{?session_attached,#{session_id} ,}}}'";
+
+interface Waiting {
+  readonly token: string;
+  readonly bytes: number;
+  readonly lines: string[];
+  /** When it is given up. */
+  readonly due: number;
+  readonly resolve: (result: Result) => void;
+}
+
+/** One control client from its start to its end. Answers come in the order of the questions. */
+export class Connection {
+  readonly #options: TmuxOptions;
+  readonly #child: Deno.ChildProcess;
+  readonly #input: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #waiting: Waiting[] = [];
+  readonly #secret: string;
+  readonly #gone: Promise<void>;
+  readonly #ending = new AbortController();
+  #watched = false;
+  #asked = 0;
+  #attached = false;
+  #bytes = 0;
+  #open = true;
+
+  /** `socket` is a path that `checkSocket` has just answered. */
+  constructor(socket: string, options: TmuxOptions) {
+    this.#options = options;
+    this.#secret = options.ids.secret(12);
+    this.#child = new Deno.Command("tmux", {
+      args: ["-u", "-N", "-S", socket, "-C", "run-shell", "-C", ATTACH], // -N: start no server.
+      env: clientEnvironment(options.search_path),
+      clearEnv: true,
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    this.#input = this.#child.stdin.getWriter();
+    this.#gone = this.#listen();
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  get idle(): boolean {
+    return this.#open && this.#waiting.length === 0;
+  }
+
+  ask(line: string): Promise<Result> {
+    if (!this.#open) return Promise.resolve(failure("closed", "The connection has ended"));
+    const token = `mesh-end-${this.#secret}-${++this.#asked}`;
+    // A command may answer in several blocks; this one ends them, and no screen can forge it.
+    const sent = new TextEncoder().encode(`${line}\ndisplay-message -p "${token}"\n`);
+    const bytes = sent.length;
+    if (this.#waiting.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
+      return Promise.resolve(failure("queue_full", "Too many commands wait for tmux"));
+    }
+    const { promise, resolve } = Promise.withResolvers<Result>();
+    const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
+    this.#waiting.push({ token, bytes, lines: [], due: clock.now() + answer_ms_max, resolve });
+    this.#bytes += bytes;
+    // A broken pipe means that the client has ended; its own end says why.
+    this.#input.write(sent).catch((error) => this.#options.log.debug("tmux is gone", { error }));
+    if (!this.#watched) void this.#watch();
+    return promise;
+  }
+
+  /** Kills the client, which detaches it; everyone who waits hears why. */
+  end(reason: FailureReason, message: string): Promise<void> {
+    if (!this.#open) return this.#gone;
+    this.#open = false;
+    this.#ending.abort();
+    for (const { resolve } of this.#waiting.splice(0)) resolve(failure(reason, message));
+    try {
+      this.#child.kill("SIGKILL");
+    } catch (error) {
+      this.#options.log.debug("The tmux client had already ended", { error });
+    }
+    return this.#gone;
+  }
+
+  /** One timer for all that wait: the first of them is answered first. */
+  async #watch(): Promise<void> {
+    const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
+    const { signal } = this.#ending;
+    this.#watched = true;
+    for (let head = this.#waiting[0]; head; head = this.#waiting[0]) {
+      await pause(clock, Math.max(0, head.due - clock.now()), signal);
+      if (signal.aborted) return;
+      if (head !== this.#waiting[0]) continue;
+      return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);
+    }
+    this.#watched = false;
+  }
+
+  async #listen(): Promise<void> {
+    const complaint = new Response(this.#child.stderr).text();
+    const lines = new Splitter("\n", 0);
+    for await (const chunk of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
+      for (const line of lines.push(chunk)) this.#hear(line);
+    }
+    const { code } = await this.#child.status;
+    const message = (await complaint).trim() || `The tmux client ended with code ${code}`;
+    if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
+    // The pipe may already be broken, and nobody waits for what is left in it.
+    await this.#input.abort().catch((error) => this.#options.log.debug("tmux closed", { error }));
+  }
+
+  #hear(line: string): void {
+    this.#attached ||= line.startsWith("%end ");
+    const head = this.#waiting[0];
+    if (!head) return;
+    if (line !== head.token) {
+      head.lines.push(line);
+      return;
+    }
+    this.#waiting.shift();
+    this.#bytes -= head.bytes;
+    head.resolve(readBlocks(head.lines.slice(0, -1)));
+  }
+}
+
+/**
+ * The output between `%begin` and `%end` of every block that we caused (flag 1); what stands
+ * outside is news. A screen could show a line that looks like an end: the last one counts.
+ */
+function readBlocks(heard: readonly string[]): Result {
+  const lines: string[] = [];
+  for (let at = 0; at < heard.length; at++) {
+    const block = /^%begin (\d+ \d+ 1)$/.exec(heard[at] ?? "")?.[1];
+    if (block === undefined) continue;
+    const isEnd = (line: string) => line === `%end ${block}` || line === `%error ${block}`;
+    const end = heard.findLastIndex(isEnd);
+    const output = heard.slice(at + 1, end);
+    if (heard[end] !== `%end ${block}`) return failure("error", output.join("\n"));
+    lines.push(...output);
+    at = end;
+  }
+  return { ok: true, lines };
+}
+
+export function failure(reason: FailureReason, message: string): Failure {
+  return { ok: false, reason, message };
+}

@@ -1,0 +1,306 @@
+/** Panes of agents that we start: opened, watched, started anew. No shell reads what is given. */
+
+import { dirname } from "node:path";
+import type { Log } from "kit/core/log.ts";
+import { isThere, pathIn } from "../executables.ts";
+import { ownSocket } from "./observations.ts";
+import { isDescendant } from "../processes.ts";
+import type { Failure } from "./connection.ts";
+import { commandLine, quote, type Tmux, type Tmuxes } from "./tmux.ts";
+import { clientEnvironment } from "./connection.ts";
+import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
+import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
+
+/** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
+export interface Launch {
+  readonly cwd: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** A word by which `find` knows the pane again, whoever has forgotten its id. */
+  readonly mark?: string | undefined;
+}
+
+export type Opened = { readonly ok: true; readonly pane: Pane } | {
+  readonly ok: false;
+  /** In tmux's words, or ours. */
+  readonly reason: string;
+};
+
+/** What the spawn room needs of tmux and of the kernel. */
+export interface Terminals {
+  /** The user's home, for paths that begin with `~`. */
+  readonly home: string;
+  /** The tmux server that agents are spawned in where no other is named. */
+  readonly socket: string;
+  /** Whether there is a tmux to be had. */
+  present(): Promise<boolean>;
+  /** Opens a window in the session of this name, which is made when it is missing. */
+  openWindow(socket: string, session: string, launch: Launch): Promise<Opened>;
+  /** Splits the window that a pane is in. */
+  splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
+  /** What a pane is now; undefined when tmux knows of none, or does not answer. */
+  look(socket: string, pane_id: string): Promise<Pane | undefined>;
+  /** The pane that was opened with this mark; undefined when tmux knows of none. */
+  find(socket: string, mark: string): Promise<Pane | undefined>;
+  /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
+  isGone(socket: string, pane_id: string): Promise<boolean>;
+  /** Ends a pane with all that runs in it. */
+  close(socket: string, pane_id: string): Promise<void>;
+  /** Ends a pane, if its process is still this one; whether it was. */
+  closeSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
+  /** Whether a pane stays when its program ends. */
+  keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
+  /** Runs another program in a pane, if its process is still the one that was seen. */
+  respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened>;
+  /** Whether the program that would be run is there, as far as can be seen from here. */
+  finds(socket: string, launch: Launch): Promise<boolean>;
+  /** Whether a process runs in a pane, or below what runs there. */
+  isWithin(pid: number, pane_pid: number): boolean;
+  /** Whether something runs in a pane that is neither this process, above it nor below it. */
+  isShared(pid: number, pane_pid: number): Promise<boolean>;
+}
+
+export interface PanesOptions {
+  readonly tmuxes: Tmuxes;
+  readonly log: Log;
+  /** The daemon's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Secrets of ours, and marks by which a running agent knows itself: no other agent's business. */
+const WITHHELD = [
+  /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
+  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
+  /^MESH_ROUTING__WEBHOOK$/i,
+  /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
+  /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
+];
+
+const PLACES: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
+
+/** Whether a variable must not be seen by a spawned agent. */
+export function isWithheld(variable: string): boolean {
+  return WITHHELD.some((pattern) => pattern.test(variable));
+}
+
+/** An environment for a program of others. */
+export function withoutSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
+}
+
+const SHOWN = ["-P", "-F", PANE_FORMAT];
+/** What a window of a session that nobody looks at measures. */
+const SIZE = ["-x", "200", "-y", "50"];
+
+export class Panes implements Terminals {
+  readonly home: string;
+  readonly socket: string;
+  readonly #options: PanesOptions;
+
+  constructor(options: PanesOptions) {
+    const { env } = this.#options = options;
+    this.home = env["HOME"] ?? "/";
+    this.socket = ownSocket(env);
+  }
+
+  async present(): Promise<boolean> {
+    try {
+      const { success } = await new Deno.Command("tmux", {
+        args: ["-V"],
+        env: clientEnvironment(this.#options.env["PATH"] ?? ""),
+        clearEnv: true,
+        stdout: "null",
+        stderr: "null",
+      }).output();
+      return success;
+    } catch (fault) {
+      if (fault instanceof Deno.errors.NotFound) return false;
+      throw fault;
+    }
+  }
+
+  /** One after the other, as two that find no session would both make it. */
+  openWindow(socket: string, session: string, launch: Launch): Promise<Opened> {
+    const tmux = this.#options.tmuxes.at(socket);
+    return tmux.inTurn(`session ${session}`, async () => {
+      const listed = await tmux.look(["list-sessions", "-F", "#{session_name}"]);
+      if (!listed.ok && listed.reason !== "no_server") return refused(listed);
+      if (!listed.ok) return await this.#startServer(socket, session, launch);
+      const started = await this.#started(tmux, launch);
+      // A target's name is else the beginning of one, or a pattern.
+      const where = listed.lines.includes(session)
+        ? ["new-window", "-d", "-t", `=${session}:`]
+        : ["new-session", "-d", "-E", "-s", session, ...SIZE];
+      return opened(await tmux.run([...where, ...SHOWN, ...started]));
+    });
+  }
+
+  async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened> {
+    const tmux = this.#options.tmuxes.at(socket);
+    if (!await this.look(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
+    const started = await this.#started(tmux, launch);
+    const split = await tmux.run(["split-window", "-d", "-t", pane_id, ...SHOWN, ...started]);
+    if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
+    return opened(split);
+  }
+
+  async look(socket: string, pane_id: string): Promise<Pane | undefined> {
+    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
+    return shown.ok ? shown.pane : undefined;
+  }
+
+  /** The mark stands in the command that the pane was opened with. */
+  async find(socket: string, mark: string): Promise<Pane | undefined> {
+    const format = "#{pane_id} #{pane_start_command}";
+    const listed = await this.#options.tmuxes.at(socket).look(["list-panes", "-a", "-F", format]);
+    const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
+    const pane_id = line ? line.split(" ")[0] : undefined;
+    return pane_id === undefined ? undefined : await this.look(socket, pane_id);
+  }
+
+  async isGone(socket: string, pane_id: string): Promise<boolean> {
+    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
+    if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
+    return shown.pane?.dead ?? true;
+  }
+
+  async close(socket: string, pane_id: string): Promise<void> {
+    await this.#told(socket, ["kill-pane", "-t", pane_id]);
+  }
+
+  /** Guard and deed are one command, evaluated in the server. */
+  async closeSame(
+    socket: string,
+    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    const tmux = this.#options.tmuxes.at(socket);
+    const say = (word: string) => `display-message -p ${quote(word)}`;
+    const deed = `${say("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
+    const same = sameProcess({ pane_id, pane_pid });
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, deed, say("changed")]);
+    return run.ok && run.lines.includes("done");
+  }
+
+  async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
+    const option = kept ? ["remain-on-exit", "on"] : ["-u", "remain-on-exit"];
+    await this.#told(socket, ["set-option", "-p", "-t", pane_id, ...option]);
+  }
+
+  /** Guard and deed are one command, evaluated in the server. */
+  async respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened> {
+    const { pane_id, pane_pid } = seen;
+    const tmux = this.#options.tmuxes.at(socket);
+    const started = await this.#started(tmux, launch);
+    const deed = commandLine(["respawn-pane", "-k", "-t", pane_id, ...started]);
+    const same = sameProcess({ pane_id, pane_pid });
+    const say = (word: string) => `display-message -p ${quote(word)}`;
+    const branches = [`${deed} ; ${say("done")}`, say("changed")];
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, ...branches]);
+    if (!run.ok) return refused(run);
+    if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
+    const pane = await this.look(socket, pane_id);
+    return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
+  }
+
+  /** It runs with its own search path, else with the server's, which need not be ours. */
+  async finds(socket: string, launch: Launch): Promise<boolean> {
+    const own = pathIn(launch.argv) ?? launch.env["PATH"];
+    if (own !== undefined) return await isThere(launch, [own]);
+    const shown = await this.#options.tmuxes.at(socket).look(["show-environment", "-g", "PATH"]);
+    const [line = ""] = shown.ok ? shown.lines : [];
+    return await isThere(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
+  }
+
+  isWithin(pid: number, pane_pid: number): boolean {
+    return isDescendant(pid, pane_pid);
+  }
+
+  async isShared(pid: number, pane_pid: number): Promise<boolean> {
+    if (pid === pane_pid) return false;
+    const { stdout } = await new Deno.Command("ps", {
+      args: ["-A", "-o", "pid=,stat="],
+      stderr: "null",
+    }).output();
+    return new TextDecoder().decode(stdout).split("\n").some((line) => {
+      const [, text, state = ""] = /^\s*(\d+)\s+(\S+)/.exec(line) ?? [];
+      const other = Number(text);
+      return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
+        !isDescendant(pid, other) && !isDescendant(other, pid);
+    });
+  }
+
+  /**
+   * A server takes its environment from whoever starts it: ours, without what is withheld. Only our
+   * own socket is made; the command connects to whatever listens there already, as a client does.
+   */
+  async #startServer(socket: string, session: string, launch: Launch): Promise<Opened> {
+    if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
+    Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
+    const unsafe = whyUnsafeFolder(dirname(socket));
+    if (unsafe !== undefined) return { ok: false, reason: unsafe };
+    const checked = checkSocket(socket);
+    if (checked.state === "refused") return { ok: false, reason: checked.reason };
+    const { env } = this.#options;
+    const { TMUX: _, ...clean } = withoutSecrets(env);
+    const started = arguments_(this.#atHome(launch), []);
+    const { success, stdout, stderr } = await new Deno.Command("tmux", {
+      args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
+      env: { LC_ALL: "C.UTF-8", ...clean },
+      clearEnv: true,
+      stdin: "null",
+    }).output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
+    if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
+    return opened({ ok: true, lines: text(stdout).split("\n") });
+  }
+
+  /** What an agent's hooks find this daemon by, where it is not at the usual place. */
+  #atHome(launch: Launch): Launch {
+    const own = Object.entries(this.#options.env).filter(([name]) => PLACES.includes(name));
+    return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
+  }
+
+  /** What is withheld is taken out again where the server or the session has it. */
+  async #started(tmux: Tmux, launch: Launch): Promise<string[]> {
+    const known = await tmux.look(["show-environment", "-g"]);
+    const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
+    const own = Object.keys(this.#options.env);
+    return arguments_(this.#atHome(launch), [...new Set([...names, ...own])].filter(isWithheld));
+  }
+
+  async #told(socket: string, command: readonly string[]): Promise<void> {
+    const done = await this.#options.tmuxes.at(socket).run(command);
+    if (done.ok) return;
+    this.#options.log.debug("tmux did not do it", { command: command[0], reason: done.message });
+  }
+}
+
+/** More than one word, so that tmux executes them itself; the folder is read as a format. */
+function arguments_({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
+  const marked = mark === undefined ? [] : [markOf(mark)];
+  return [
+    ...["-c", cwd.replaceAll("#", "##")],
+    ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
+    ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...marked, ...argv],
+  ];
+}
+
+/** Set for the program as well, which makes nothing of it. */
+function markOf(mark: string): string {
+  return `MESH_STARTED_FOR=${mark}`;
+}
+
+/** True in tmux's own words where a pane still holds the process that was seen in it. */
+function sameProcess({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
+  return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
+}
+
+function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {
+  if (!run.ok) return refused(run);
+  const pane = parsePane(run.lines[0]);
+  return pane ? { ok: true, pane } : { ok: false, reason: "tmux told of no pane" };
+}
+
+function refused({ reason, message }: Failure): Opened {
+  return { ok: false, reason: message || reason };
+}

@@ -1,0 +1,124 @@
+/** Which unix sockets may be connected to: those that nobody but this user and root can replace. */
+
+import { dirname, join } from "node:path";
+import { messageOf } from "kit/core/error.ts";
+import { Problem } from "kit/core/problem.ts";
+
+/** As many links as the kernel follows in one path. */
+const LINKS_MAX = 40;
+const WRITABLE_BY_OTHERS = 0o022;
+/** Only the owner of an entry, of the folder, or root may rename or remove it. */
+const STICKY = 0o1000;
+
+/** `missing`: the path leads nowhere yet, through folders that can be trusted as far as they go. */
+export type SocketCheck =
+  | { readonly state: "trusted"; readonly path: string }
+  | { readonly state: "missing" }
+  | Refused;
+
+type Refused = {
+  readonly state: "refused";
+  /** `no_socket`: something else is there. `not_ours`: others could be behind it. */
+  readonly code: "no_socket" | "not_ours";
+  readonly reason: string;
+};
+
+type Found = {
+  readonly state: "found";
+  /** Without links. */
+  readonly path: string;
+  readonly info: Deno.FileInfo;
+  readonly folder: Deno.FileInfo;
+};
+
+/**
+ * A client obeys its server: tmux's runs programs for it, others read what it sends. A socket is
+ * therefore used only if it is this user's own, in a folder that is this user's alone, and if every
+ * folder and link on the way belongs to this user or root. Connect to the `path` of the answer:
+ * nobody else can put another socket there after the check. Root trusts root's sockets only.
+ */
+export function checkSocket(path: string, uid: number | null = Deno.uid()): SocketCheck {
+  const found = follow(path, uid);
+  if (found.state !== "found") return found;
+  const { info, folder } = found;
+  if (!info.isSocket) return refused(`"${path}" is not a socket`, "no_socket");
+  if (info.uid !== uid) return refused(`"${path}" belongs to user ${info.uid}, not to ${uid}`);
+  if (!isPrivate(folder, uid)) {
+    const where = dirname(found.path);
+    return refused(`other users may write to its folder "${where}": make it yours, with mode 0700`);
+  }
+  return { state: "trusted", path: found.path };
+}
+
+/** Refuses a `tmux_socket` that must not be connected to. One that is not there is only a text. */
+export function refuseUntrusted(tmux_socket: string | undefined): void {
+  const checked = tmux_socket === undefined ? undefined : checkSocket(tmux_socket);
+  if (checked?.state !== "refused") return;
+  const issue = { path: "tmux_socket", message: checked.reason };
+  const summary = `${issue.path}: ${issue.message}`;
+  throw new Problem("invalid_request", { summary, issues: [issue] });
+}
+
+/** Undefined for a folder that is this user's alone; else why a socket in it cannot be trusted. */
+export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): string | undefined {
+  const found = follow(path, uid);
+  if (found.state === "missing") return `there is no folder "${path}"`;
+  if (found.state === "refused") return found.reason;
+  return found.info.isDirectory && isPrivate(found.info, uid)
+    ? undefined
+    : `the folder "${path}" is not this user's alone: make it yours, with mode 0700`;
+}
+
+/** Resolves a path step by step; each folder is judged before anything is looked up in it. */
+function follow(path: string, uid: number | null): Found | { readonly state: "missing" } | Refused {
+  if (uid === null) return refused("this system tells no owners of files");
+  if (!path.startsWith("/")) return refused(`"${path}" is not an absolute path`);
+  const isTrusted = ({ uid: owner }: Deno.FileInfo) => owner === uid || owner === 0;
+  const steps = path.split("/").filter(isStep);
+  try {
+    let at = "/", links = 0;
+    let info = Deno.lstatSync(at), folder = info;
+    for (let step = steps.shift(); step !== undefined; step = steps.shift()) {
+      if (!info.isDirectory) return refused(`"${at}" is not a folder`);
+      if (!isTrusted(info)) return refused(`the folder "${at}" belongs to user ${info.uid}`);
+      if (!isShut(info)) return refused(`other users may write to the folder "${at}"`);
+      const next = step === ".." ? dirname(at) : join(at, step);
+      const found = Deno.lstatSync(next);
+      if (found.isSymlink) {
+        if (!isTrusted(found)) return refused(`the link "${next}" belongs to user ${found.uid}`);
+        if (++links > LINKS_MAX) return refused(`"${path}" goes through too many links`);
+        const target = Deno.readLinkSync(next);
+        steps.unshift(...target.split("/").filter(isStep));
+        if (!target.startsWith("/")) continue;
+        at = "/";
+        info = folder = Deno.lstatSync(at);
+        continue;
+      }
+      folder = step === ".." ? found : info;
+      at = next;
+      info = found;
+    }
+    return { state: "found", path: at, info, folder };
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return { state: "missing" };
+    const why = messageOf(error);
+    return refused(`"${path}" cannot be looked at: ${why}`);
+  }
+}
+
+function isStep(name: string): boolean {
+  return name !== "" && name !== ".";
+}
+
+/** Whether its entries stay what they are, whatever other users do. */
+function isShut({ mode }: Deno.FileInfo): boolean {
+  return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
+}
+
+function isPrivate({ mode, uid: owner }: Deno.FileInfo, uid: number | null): boolean {
+  return owner === uid && ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0;
+}
+
+function refused(reason: string, code: Refused["code"] = "not_ours"): Refused {
+  return { state: "refused", code, reason };
+}

@@ -1,0 +1,28 @@
+/** Diagnostics: a line of JSON per fact, on stderr. Events are for peers, this for operators. */
+
+import type { Clock } from "kit/core/clock.ts";
+
+export type Level = "debug" | "info" | "warn" | "error";
+export type Log = Record<Level, (what: string, fields?: Record<string, unknown>) => void>;
+
+const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+/** Names whose values are never written, at any depth of `fields`. */
+const SECRET = /token|secret|password|authorization|code_verifier|certificate|^text$/i;
+
+export function jsonLog(clock: Clock, least: Level, write: (line: string) => void): Log {
+  const at = (level: Level) => (what: string, fields: Record<string, unknown> = {}) => {
+    if (RANK[level] < RANK[least]) return;
+    const time = new Date(clock.now()).toISOString();
+    write(JSON.stringify({ time, level, what, ...fields }, conceal));
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function conceal(key: string, value: unknown): unknown {
+  if (SECRET.test(key)) return "[hidden]";
+  if (value instanceof Error) {
+    return { name: value.name, message: value.message, stack: value.stack, cause: value.cause };
+  }
+  return value;
+}

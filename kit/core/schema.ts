@@ -1,0 +1,58 @@
+/** Schemas of the values that every contract shares: instants, texts, names and query values (contract 1). */
+
+import * as z from "zod";
+
+/** An instant: milliseconds inside, RFC 3339 UTC with milliseconds on the wire (contract 1). */
+export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(), {
+  decode: (text) => Date.parse(text),
+  encode: (ms) => new Date(ms).toISOString(),
+}).meta({ id: "Instant" });
+
+export const TEXT_BYTES_MAX = 262_144;
+const utf8 = new TextEncoder();
+
+/** What SQLite's driver would cut when it is read, and what is no text in any encoding. */
+const isWhole = (text: string) => !text.includes("\0") && text.isWellFormed();
+
+/** A short text that is kept: a path, a model, a description. */
+export function line(most: number, least = 0) {
+  return z.string().min(least).max(most).refine(isWhole, "A NUL or a lone surrogate");
+}
+
+/** What can be shown to an agent, and stored as it is. */
+export const Shown = z.string().refine(
+  isWhole,
+  "A NUL or a lone surrogate, which no agent can be shown",
+);
+
+/** What may be said, and may be nothing: at most 262,144 bytes of UTF-8. */
+export const TextOrNone = Shown.refine(
+  (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
+  `Longer than ${TEXT_BYTES_MAX} bytes`,
+);
+
+/** What is said: 1 to 262,144 bytes of UTF-8. */
+export const Text = TextOrNone.min(1);
+
+/** Names of peers and circles (contract 1). */
+export const Name = z.string().regex(
+  /^[A-Za-z0-9._-]{1,64}$/,
+  "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
+);
+
+/** A sender: a peer by its id or name, or the name of who is no peer (contract 2). */
+export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
+  .regex(/\S/, "A name, not blank");
+
+/** What a client calls one request by, however often it has to send it. */
+export const IdempotencyKey = z.string().regex(
+  /^[\x20-\x7e]{1,255}$/,
+  "An idempotency key is 1 to 255 printable ASCII characters",
+);
+
+/** A number in a query. `12`, never `abc`, never empty. */
+export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number);
+
+/** A flag in a query: `1`, `true`, `0` or `false`. */
+export const QueryFlag = z.enum(["1", "true", "0", "false"])
+  .transform((flag) => flag === "1" || flag === "true");

@@ -1,0 +1,14 @@
+/** What every room stands on. */
+
+import type { Clock, Ids } from "kit/core/clock.ts";
+import type { EventLog } from "kit/data/events.ts";
+import type { Log } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+
+export interface Ground {
+  readonly db: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}

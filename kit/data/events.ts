@@ -1,0 +1,242 @@
+/** The event log: written inside of the verb's transaction, told after its commit. */
+
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+
+const id = z.string();
+const maybe = z.string().nullable();
+const peer = { peer_id: id, name: z.string() };
+const from = { from_peer_id: maybe, from: z.string() };
+const to = { to_peer_id: id, to: z.string() };
+const restart = { restart_id: id, peer_id: id, stage: id };
+
+/** What may be said of each event. A field not listed here, a text above all, can never leave. */
+export const EVENTS = {
+  peer_registered: z.object({ ...peer, circle: id, backend: maybe, role: id }),
+  peer_updated: z.object(peer),
+  peer_online: z.object({ ...peer, transport: id }),
+  peer_offline: z.object({
+    ...peer,
+    reason: maybe,
+    source: maybe,
+    detail: maybe,
+    terminal: z.boolean(),
+  }),
+  peer_retired: z.object(peer),
+  peer_removed: z.object(peer),
+  peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
+  peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
+  ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
+  ack: z.object({
+    correlation_id: id,
+    close_reason: id,
+    outcome: id,
+    ...from,
+    to_peer_id: maybe, // An asker that is not registered has a name alone.
+    to: z.string(),
+  }),
+  question: z.object({
+    correlation_id: id,
+    ...from,
+    ...to,
+    scope: maybe,
+    kind: id,
+  }),
+  answer: z.object({ correlation_id: id, scope: maybe, outcome: id }),
+  notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
+  broadcast: z.object({ ...from, sent_to: z.number() }),
+  deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),
+  peer_not_addressable: z.object({
+    peer_id: id,
+    closed_asks: z.number(),
+    dropped_deliveries: z.number(),
+    addressable_reason: maybe,
+  }),
+  inbox_item: z.object({
+    item_id: id,
+    kind: id,
+    from: z.string(),
+    from_peer_id: maybe,
+    correlation_id: maybe,
+  }),
+  inbox_updated: z.object({
+    item_id: id,
+    read: z.boolean(),
+    replied: z.boolean(),
+    surface: maybe,
+  }),
+  chat_turn: z.object({ peer_id: id, role: id, turn_id: maybe }),
+  spawn: z.object({
+    spawn_id: id,
+    backend: id,
+    circle: id,
+    pane_id: id,
+    peer_id: maybe,
+    registration_state: id,
+    seed_state: maybe,
+  }),
+  peer_restart_started: z.object(restart),
+  peer_restart_launched: z.object(restart),
+  peer_restart_restarted: z.object(restart),
+  peer_restart_failed: z.object({ ...restart, reason: id }),
+  job_state_changed: z.object({
+    job_id: id,
+    state: id,
+    prior_state: maybe,
+    phase: maybe,
+    state_reason: maybe,
+    attempt_id: maybe,
+  }),
+  schedule_fired: z.object({
+    schedule_id: id,
+    kind: id,
+    state: id,
+    outcome: id,
+    error: maybe,
+    message_id: maybe,
+    ...from,
+    to: z.string(), // As it was named: it may be nobody by now.
+  }),
+  relay_status: z.object({ status: id, url: id, reason: maybe }),
+  surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
+} as const;
+
+export type EventType = keyof typeof EVENTS;
+type Said<T extends EventType> = z.output<(typeof EVENTS)[T]>;
+
+/** An event as it is stored and told; ids are numbers, rising, with no text of any message. */
+export type MeshEvent = {
+  [T in EventType]: { id: number; type: T; at: number; data: Said<T> };
+}[EventType];
+
+/** Steps of deliveries are told live only: they have no id and are not stored (contract 2). */
+export interface DeliveryStep {
+  readonly delivery_id: string;
+  readonly to_peer_id: string;
+  readonly state: string;
+  readonly rung: string | null;
+}
+
+export interface Listener {
+  event?(event: MeshEvent): void;
+  delivery?(step: DeliveryStep): void;
+}
+
+const Row = z.object({
+  id: z.number(),
+  at: z.number(),
+  type: z.enum(Object.keys(EVENTS) as [EventType, ...EventType[]]),
+  data: z.string(),
+});
+const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
+
+/** Which part of the log: after `since`, of one type when given, at most `limit`. */
+export interface Range {
+  readonly since: number;
+  readonly limit: number;
+  readonly type?: string | undefined;
+}
+
+/** Between two walks that forget what is old. */
+const FORGET_REST_MS = 60_000;
+
+export class EventLog {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listeners = new Set<Listener>();
+  /** The last number that is on the disk: readers see no further. */
+  #committed: number;
+  /** Until when there is nothing to forget. */
+  #rest_until = 0;
+
+  constructor(db: Database, clock: Clock, log: Log) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#log = log;
+    this.#committed = this.#bounds().last ?? 0;
+  }
+
+  /** The number of the last committed event; 0 before the first. */
+  get last(): number {
+    return this.#committed;
+  }
+
+  /** The oldest number that is still kept; 0 when there is none. */
+  get oldest(): number {
+    return this.#bounds().oldest ?? 0;
+  }
+
+  append<T extends EventType>(type: T, said: z.input<(typeof EVENTS)[T]>): void {
+    const at = this.#clock.now();
+    const data = EVENTS[type].parse(said);
+    const id = this.#db.transact((tx) =>
+      tx.insert(
+        "insert into events (at, type, data) values (:at, :type, :data)",
+        { at, type, data: JSON.stringify(data) },
+      )
+    );
+    const event = { id, type, at, data } as MeshEvent;
+    this.#db.afterCommit(() => {
+      this.#committed = Math.max(this.#committed, event.id);
+      this.#tell((listener) => listener.event?.(event));
+    });
+  }
+
+  /** Tells a step of a delivery to those who listen now. */
+  step(step: DeliveryStep): void {
+    if (this.#listeners.size === 0) return;
+    this.#db.afterCommit(() => this.#tell((listener) => listener.delivery?.(step)));
+  }
+
+  /** Committed events in order. */
+  read({ since, limit, type }: Range): MeshEvent[] {
+    const rows = this.#db.all(
+      Row,
+      `select id, at, type, data from events
+       where id > :since and id <= :last and (:type is null or type = :type)
+       order by id limit :limit`,
+      { since, last: this.#committed, limit, type: type ?? null },
+    );
+    return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }) as MeshEvent);
+  }
+
+  subscribe(listener: Listener): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Drops what is older than `before`, in small steps, and rests after the last; how many went. */
+  forget(before: number, limit: number): number {
+    const now = this.#clock.now();
+    if (now < this.#rest_until) return 0;
+    const gone = this.#db.transact((tx) =>
+      tx.run(
+        `delete from events where id in
+           (select id from (select id, at from events order by id limit :limit)
+            where at < :before)`,
+        { before, limit },
+      )
+    );
+    if (gone < limit) this.#rest_until = now + FORGET_REST_MS;
+    return gone;
+  }
+
+  #bounds() {
+    const found = this.#db.get(Bounds, "select min(id) as oldest, max(id) as last from events");
+    return found ?? { oldest: null, last: null };
+  }
+
+  /** One deaf listener does not silence the others. */
+  #tell(say: (listener: Listener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        say(listener);
+      } catch (fault) {
+        this.#log.error("A listener failed", { fault });
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/** Calls a contract. The CLI, the dashboard, the relay's tunnel and the tests all use this. */
+
+import type * as z from "zod";
+import type { Contract } from "kit/http/contract.ts";
+import type { ProblemBody } from "kit/core/problem.ts";
+
+type Given<C extends Contract> =
+  & {
+    [P in "params" | "query" | "body" as C[P] extends z.ZodType ? P : never]: C[P] extends z.ZodType
+      ? z.input<C[P]>
+      : never;
+  }
+  & { headers?: Record<string, string>; signal?: AbortSignal };
+
+/** What the wire carries: answers are read as they are, instants as text. */
+export type Wire<C extends Contract> = z.input<C["returns"]>;
+export type Call = <C extends Contract>(contract: C, given: Given<C>) => Promise<Wire<C>>;
+
+/** A refusal as a caller sees it: the `error` code, and whatever came with it. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly status: number;
+  readonly problem: ProblemBody;
+
+  constructor(status: number, problem: ProblemBody) {
+    super(`${problem.error}: ${problem.detail}`);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+export function client(
+  base: string,
+  send: (request: Request) => Promise<Response>,
+  headers: Record<string, string> = {},
+): Call {
+  return async (contract, given) => {
+    const { body, signal } = given as { body?: unknown; signal?: AbortSignal };
+    const request = new Request(address(base, contract, given), {
+      method: contract.method,
+      headers: { ...headers, ...given.headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+    const response = await send(request);
+    const answer = await response.json();
+    if (!response.ok) throw new Refused(response.status, answer);
+    return answer;
+  };
+}
+
+function address(base: string, contract: Contract, given: object): URL {
+  const { params = {}, query = {} } = given as Record<string, Record<string, string | undefined>>;
+  const path = contract.path.replace(
+    /:(\w+)/g,
+    (_, key: string) => encodeURIComponent(params[key] ?? ""),
+  );
+  const url = new URL(path, base);
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined) url.searchParams.set(key, value);
+  }
+  return url;
+}

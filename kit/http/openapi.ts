@@ -1,0 +1,177 @@
+/** Contracts, read as OpenAPI 3.1. Nothing is written twice. */
+
+import * as z from "zod";
+import type { Contract } from "kit/http/contract.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+
+/** What any route may refuse: the door, the form of the request, the storage. */
+const ALWAYS: readonly ProblemCode[] = [
+  "forbidden_host",
+  "forbidden_origin",
+  "unauthorized",
+  "internal",
+  "storage_failed",
+];
+
+/** A form with a file in it: the one body that is not JSON. */
+const FILE_FORM = {
+  type: "object",
+  required: ["file"],
+  properties: { file: { type: "string", format: "binary" } },
+};
+
+type Schemas = Record<string, unknown>;
+
+/** What a contract that says `once` takes and gives beside its schemas (contract 1). */
+const KEY_HEADER = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "Kept for 24 hours: a repeat is answered with the same ids, and not done again",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+const REPLAY_HEADER = {
+  "Idempotent-Replay": {
+    description: "The request was done before; this is its answer, with the state of now",
+    schema: { const: "true" },
+  },
+};
+
+export function openapi(title: string, version: string, contracts: readonly Contract[]) {
+  const paths: Record<string, Record<string, unknown>> = {};
+  const schemas: Schemas = { Problem: problemSchema() };
+  for (const contract of contracts) {
+    const item = paths[contract.path.replace(/:(\w+)/g, "{$1}")] ??= {};
+    item[contract.method.toLowerCase()] = operation(contract, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title, version },
+    paths,
+    components: {
+      schemas,
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+    },
+    security: [{}, { token: [] }],
+  };
+}
+
+function operation(contract: Contract, schemas: Schemas) {
+  const { id, summary, access, tunnel, body, takes, returns } = contract;
+  const { media = "application/json" } = contract;
+  const parameters = [
+    ...listed(contract, { part: "params", place: "path", schemas }),
+    ...listed(contract, { part: "query", place: "query", schemas }),
+    ...(contract.once ? [KEY_HEADER] : []),
+  ];
+  return {
+    operationId: id,
+    summary,
+    "x-access": access,
+    "x-tunnel": tunnel,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: jsonBody(body, schemas) }),
+    ...(takes && {
+      requestBody: { required: true, content: { [takes]: { schema: FILE_FORM } } },
+    }),
+    responses: {
+      [media === "websocket" ? 101 : 200]: {
+        description: "Done",
+        ...(contract.once && { headers: REPLAY_HEADER }),
+        content: media === "application/json"
+          ? asJson(returns, "output", schemas)
+          : { [media]: { schema: { type: "string" } } },
+      },
+      ...refusals(contract),
+    },
+  };
+}
+
+function refusals({ params, query, body, once, fails = [] }: Contract): Record<string, unknown> {
+  const form: ProblemCode[] = [
+    ...(body ? ["bad_json", "body_too_large"] as const : []),
+    ...(params || query || body ? ["invalid_request"] as const : []),
+    ...(once ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
+  ];
+  const codes = new Map<number, ProblemCode[]>();
+  for (const code of new Set([...ALWAYS, ...form, ...fails])) {
+    codes.getOrInsertComputed(PROBLEMS[code].status, () => []).push(code);
+  }
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
+  return Object.fromEntries(
+    [...codes].map(([status, of]) => {
+      const said = new Set(of.map(saidOf));
+      return [status, { description: [...said].toSorted().join(", "), content }];
+    }),
+  );
+}
+
+interface Listed {
+  readonly part: "params" | "query";
+  readonly place: "path" | "query";
+  readonly schemas: Schemas;
+}
+
+function listed(contract: Contract, { part, place, schemas }: Listed) {
+  const schema = contract[part];
+  if (!schema) return [];
+  const { properties = {}, required = [] } = jsonSchema(schema, "input", schemas) as {
+    properties?: Record<string, unknown>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, of]) => ({
+    name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    schema: of,
+  }));
+}
+
+function problemSchema() {
+  const codes = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
+  return {
+    type: "object",
+    required: ["error", "detail"],
+    properties: {
+      error: { type: "string", enum: [...codes].toSorted() },
+      detail: { type: "string" },
+      hint: { type: "string" },
+    },
+  };
+}
+
+/** An empty body is `{}`, so that a body is needed where a field is. */
+function jsonBody(body: z.ZodType, schemas: Schemas) {
+  const schema = jsonSchema(body, "input", schemas);
+  const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
+  return { required, content: { "application/json": { schema } } };
+}
+
+/** The fields of an answer that are there whatever is known: null, not absent (contract 2). */
+function alwaysThere(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
+  return Object.entries(shape).flatMap(([name, of]) => of._zod.optout === "optional" ? [] : [name]);
+}
+
+function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
+  return { "application/json": { schema: jsonSchema(schema, io, schemas) } };
+}
+
+/**
+ * An answer is what `z.encode` makes of it, so that its schema is the codecs' input side. Records
+ * with an id of their own are gathered in `schemas`, and referred to from there.
+ */
+function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    reused: "inline",
+    override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
+      if (io === "output" && def.type === "object") jsonSchema.required = alwaysThere(def.shape);
+    },
+  });
+  const hoisted = JSON.stringify(whole).replaceAll("#/$defs/", "#/components/schemas/");
+  const { $defs = {}, ...rest }: { $defs?: Schemas; [key: string]: unknown } = JSON.parse(hoisted);
+  Object.assign(schemas, $defs);
+  return rest;
+}

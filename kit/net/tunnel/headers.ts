@@ -1,0 +1,56 @@
+/** Which headers go through a tunnel: what says something of a body, and nothing of the caller. */
+
+/** None that proves who calls, such as `authorization`, `cookie` or `x-mesh-terminal`. */
+const REQUEST_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-language",
+  "content-length",
+  "content-type",
+  "idempotency-key",
+  "if-modified-since",
+  "if-none-match",
+  "last-event-id",
+  "range",
+  "traceparent",
+]);
+
+/**
+ * None that acts on the relay's own origin, such as `set-cookie`, a policy or a rule for caches: the
+ * relay sets those itself (`relay/daemons/answer.ts`).
+ */
+const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
+  "accept-ranges",
+  "allow",
+  "content-disposition",
+  "content-language",
+  "content-length",
+  "content-range",
+  "content-type",
+  "etag",
+  "idempotent-replay",
+  "last-modified",
+  "retry-after",
+]);
+
+type Pairs = [name: string, value: string][];
+
+/** How long a body says that it is: `Infinity` where it does not, undefined for no such number. */
+export function announcedBy(headers: Iterable<readonly [string, string]>): number | undefined {
+  const said = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
+  const [first] = said;
+  if (!first) return Infinity;
+  return said.length === 1 && /^\d{1,15}$/.test(first[1]) ? Number(first[1]) : undefined;
+}
+
+export function requestHeaders(headers: Iterable<readonly [string, string]>): Pairs {
+  return allowed(headers, REQUEST_HEADERS);
+}
+
+export function responseHeaders(headers: Iterable<readonly [string, string]>): Pairs {
+  return allowed(headers, RESPONSE_HEADERS);
+}
+
+function allowed(headers: Iterable<readonly [string, string]>, names: ReadonlySet<string>): Pairs {
+  return [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value])
+    .filter(([name]) => names.has(name));
+}

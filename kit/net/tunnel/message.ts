@@ -1,0 +1,90 @@
+/**
+ * What is said in one turn leaves as one message: many small writes in a row wait for each other's
+ * acknowledgement in the network, 40 ms each time.
+ */
+
+import { CHUNK_BYTES_MAX, HEAD_BYTES_MAX } from "kit/net/tunnel/frames.ts";
+
+/** A piece of a body. */
+export interface Chunk {
+  readonly id: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A frame as JSON, or a piece of a body. */
+export type Item = string | Chunk;
+
+/** A message that is so long leaves at once. */
+export const MESSAGE_BYTES_LEAST = 65_536;
+/** No message is longer: one that was nearly full, and one more frame. */
+export const MESSAGE_BYTES_MAX = MESSAGE_BYTES_LEAST + 8 * HEAD_BYTES_MAX;
+
+/** Before each item: its length, and in the highest bit whether it is a piece of a body. */
+const PREFIX_BYTES = 4;
+const ID_BYTES = 4;
+const IS_CHUNK = 0x8000_0000;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** So many bytes an item adds to a message, at most. */
+export function sizeOf(item: Item): number {
+  const length = typeof item === "string" ? 3 * item.length : ID_BYTES + item.bytes.length;
+  return PREFIX_BYTES + length;
+}
+
+export function packMessage(items: readonly Item[]): Uint8Array<ArrayBuffer> {
+  const parts = items.map((item) => typeof item === "string" ? encoder.encode(item) : item);
+  const lengthOf = (part: Uint8Array | Chunk) =>
+    part instanceof Uint8Array ? part.length : ID_BYTES + part.bytes.length;
+  const length = parts.reduce((sum, part) => sum + PREFIX_BYTES + lengthOf(part), 0);
+  const message = new Uint8Array(length);
+  const view = new DataView(message.buffer);
+  let at = 0;
+  for (const part of parts) {
+    const is_chunk = !(part instanceof Uint8Array);
+    view.setUint32(at, (is_chunk ? IS_CHUNK : 0) + lengthOf(part));
+    at += PREFIX_BYTES;
+    if (is_chunk) {
+      view.setUint32(at, part.id);
+      message.set(part.bytes, at + ID_BYTES);
+    } else message.set(part, at);
+    at += lengthOf(part);
+  }
+  return message;
+}
+
+/** The items of a message, or what is wrong with it. */
+export function unpackMessage(message: ArrayBuffer): Item[] | string {
+  if (message.byteLength > MESSAGE_BYTES_MAX) return "A message is too long";
+  const view = new DataView(message);
+  const items: Item[] = [];
+  for (let at = 0; at < message.byteLength;) {
+    if (message.byteLength - at < PREFIX_BYTES) return "A message ends within a length";
+    const prefix = view.getUint32(at);
+    const length = prefix % IS_CHUNK;
+    at += PREFIX_BYTES;
+    if (length > message.byteLength - at) return "A message ends within a frame";
+    const item = prefix >= IS_CHUNK ? chunkAt(view, at, length) : textAt(message, at, length);
+    if (item === undefined) return "A frame is too long, or is none";
+    items.push(item);
+    at += length;
+  }
+  return items;
+}
+
+function chunkAt(view: DataView<ArrayBuffer>, at: number, length: number): Chunk | undefined {
+  const bytes = length - ID_BYTES;
+  if (bytes < 1 || bytes > CHUNK_BYTES_MAX) return undefined;
+  return { id: view.getUint32(at), bytes: new Uint8Array(view.buffer, at + ID_BYTES, bytes) };
+}
+
+function textAt(message: ArrayBuffer, at: number, length: number): string | undefined {
+  if (length > HEAD_BYTES_MAX) return undefined;
+  try {
+    return decoder.decode(new Uint8Array(message, at, length));
+  } catch (fault) {
+    if (fault instanceof TypeError) return undefined; // It is no UTF-8.
+    throw fault;
+  }
+}

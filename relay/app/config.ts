@@ -1,0 +1,106 @@
+/** Everything the relay can be told (specification 5, contract 9). */
+
+import * as z from "zod";
+import { addressOf } from "../web/net/address.ts";
+import type { Proxy } from "../web/net/bucket.ts";
+import { trustedProxiesOf } from "../web/net/trusted.ts";
+
+const HOST = "the name or the address that it listens on, such as 127.0.0.1 or ::1";
+const PORT = "a port (0 picks one), 0 to 65535";
+const port = z.string().regex(/^\d+$/, PORT).transform(Number).pipe(z.number().max(65535, PORT));
+
+const ISSUER = "an https origin without a path, such as https://relay.example.com, or http to " +
+  "localhost, 127.0.0.1 or [::1]";
+const FORWARDING_IP = "the address of the load balancer's forwarding rule";
+const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172.30.83.0/24, " +
+  "of at least /8 for IPv4 and /32 for IPv6";
+const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
+/** What is set and empty is not set. */
+const maybe = z.string().transform((text) => text.trim() || undefined).optional();
+
+const Settings = z.object({
+  RELAY_HOST: z.string().min(1, HOST).default("127.0.0.1"),
+  RELAY_PORT: port.default(8378),
+  RELAY_OAUTH_ISSUER: maybe.transform((text, context) => {
+    const issuer = text === undefined ? undefined : issuerOf(text);
+    if (text !== undefined && issuer === undefined) context.addIssue(ISSUER);
+    return issuer;
+  }),
+  RELAY_OAUTH_DB: maybe,
+  RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb", "trusted"], "direct, cloudlb or trusted")
+    .default("direct"),
+  RELAY_OAUTH_LB_FORWARDING_IP: maybe.transform((text, context) => {
+    const address = text === undefined ? undefined : addressOf(text);
+    if (text !== undefined && address === undefined) context.addIssue(FORWARDING_IP);
+    return address;
+  }),
+  RELAY_TRUSTED_PROXIES: maybe.transform((text, context) => {
+    const proxies = text === undefined ? undefined : trustedProxiesOf(text);
+    if (typeof proxies !== "string") return proxies;
+    context.addIssue(`${TRUSTED}; ${proxies}`);
+    return undefined;
+  }),
+});
+
+export interface OAuthConfig {
+  /** The origin, as it stands in every token's metadata: never what a request says. */
+  readonly issuer: string;
+  readonly db_path: string;
+}
+
+export interface RelayConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly proxy: Proxy;
+  /** Without it, remote MCP is off. */
+  readonly oauth: OAuthConfig | undefined;
+}
+
+/** The settings, or one error that names every mistake. */
+export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
+  const read = Settings.safeParse(env);
+  const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
+  const say = (key: string, allowed: string) => `${key}: found ${found(key)}; allowed: ${allowed}`;
+  const mistakes = read.success
+    ? []
+    : read.error.issues.map(({ path, message }) => say(path.join("."), message));
+  if (env["RELAY_OAUTH_PROXY_MODE"] === "cloudlb" && !env["RELAY_OAUTH_LB_FORWARDING_IP"]?.trim()) {
+    mistakes.push(say("RELAY_OAUTH_LB_FORWARDING_IP", FORWARDING_IP));
+  }
+  if (env["RELAY_OAUTH_PROXY_MODE"] === "trusted" && !env["RELAY_TRUSTED_PROXIES"]?.trim()) {
+    mistakes.push(say("RELAY_TRUSTED_PROXIES", TRUSTED));
+  }
+  if (env["RELAY_OAUTH_ISSUER"]?.trim() && !env["RELAY_OAUTH_DB"]?.trim()) {
+    mistakes.push(say("RELAY_OAUTH_DB", DB));
+  }
+  if (!read.success || mistakes.length > 0) {
+    throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
+  }
+  const { RELAY_HOST, RELAY_PORT, RELAY_OAUTH_ISSUER: issuer, RELAY_OAUTH_DB: db_path } = read.data;
+  return {
+    host: RELAY_HOST,
+    port: RELAY_PORT,
+    proxy: proxyOf(read.data),
+    oauth: issuer !== undefined && db_path !== undefined ? { issuer, db_path } : undefined,
+  };
+}
+
+/** What a mode needs was checked before. */
+function proxyOf(settings: z.output<typeof Settings>): Proxy {
+  const { RELAY_OAUTH_PROXY_MODE: mode, RELAY_TRUSTED_PROXIES: proxies } = settings;
+  const { RELAY_OAUTH_LB_FORWARDING_IP: forwarding } = settings;
+  if (mode === "cloudlb" && forwarding !== undefined) return { mode, forwarding };
+  if (mode === "trusted" && proxies !== undefined) return { mode, proxies };
+  return { mode: "direct" };
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** The canonical origin of a text that is one, and nothing more. */
+function issuerOf(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, hostname, origin, href } = new URL(text);
+  const is_origin = href === `${origin}/` && !/[?#]/.test(text);
+  const is_safe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
+  return is_origin && is_safe ? origin : undefined;
+}

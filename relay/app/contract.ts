@@ -1,0 +1,20 @@
+/** What the relay says of itself. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+
+export const getRelayHealth = contract({
+  id: "relay.health",
+  method: "GET",
+  path: "/health",
+  summary: "Whether the relay is up",
+  access: "public",
+  tunnel: "never",
+  returns: z.object({
+    status: z.literal("ok"),
+    version: z.string(),
+    uptime_seconds: z.number(),
+    daemons: z.number().int(),
+    oauth: z.enum(["enabled", "disabled"]),
+  }),
+});

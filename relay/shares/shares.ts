@@ -1,0 +1,130 @@
+/** Shares, in memory: links to one peer of one machine, that end by time, by hand, or with us. */
+
+import type { Clock, Ids } from "kit/core/clock.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Share } from "../../daemon/api/relay/shares/contract.ts";
+import { digestOf } from "../web/secrets.ts";
+import type { CreateShare } from "./contract.ts";
+
+/** 192 bits: nobody finds one by trying. */
+const ID_BYTES = 24;
+const SHARES_MAX = 10_000;
+export const SHARES_EACH_MAX = 100;
+export const VIEWERS_MAX = 20;
+
+/** What is held of a share: its link is told by whoever knows our address. */
+export interface Held {
+  readonly share_id: string;
+  readonly namespace: string;
+  readonly daemon_id: string;
+  readonly peer_id: string;
+  readonly display_name: string;
+  readonly permissions: Share["permissions"];
+  readonly created_at: number;
+  readonly expires_at: number;
+  /** In whose name a guest asks: one that no peer may take. */
+  readonly asker: string;
+}
+
+/** A guest who watches, until disposed of. */
+export interface Viewer extends Disposable {
+  /** Aborts as the share ends. */
+  readonly signal: AbortSignal;
+}
+
+export class Shares {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #held = new Map<string, Held>();
+  /** Whoever watches now, by share. */
+  readonly #watching = new Map<string, Set<AbortController>>();
+
+  constructor(clock: Clock, ids: Ids) {
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  create(namespace: string, given: CreateShare & { readonly display_name: string }): Held {
+    const own = this.list(namespace).length;
+    if (own >= SHARES_EACH_MAX) throw new Problem("too_many_shares", { shares: own });
+    if (this.#held.size >= SHARES_MAX) {
+      throw new Problem("too_many_shares", { shares: this.#held.size });
+    }
+    const { daemon_id, peer_id, display_name, permissions, ttl_seconds } = given;
+    const share_id = `sh_${this.#ids.secret(ID_BYTES)}`;
+    const created_at = this.#clock.now();
+    const share = {
+      share_id,
+      namespace,
+      daemon_id,
+      peer_id,
+      display_name,
+      permissions,
+      created_at,
+      expires_at: created_at + ttl_seconds * 1000,
+      asker: `mcp-share-${digestOf(share_id).slice(0, 12)}`,
+    };
+    this.#held.set(share_id, share);
+    return share;
+  }
+
+  list(namespace: string): Held[] {
+    const now = this.#clock.now();
+    return [...this.#held.values()].filter((share) =>
+      share.namespace === namespace && share.expires_at > now
+    );
+  }
+
+  /** The share that a link names, while it lives. */
+  mustGet(share_id: string): Held {
+    const share = this.#held.get(share_id);
+    if (share && share.expires_at > this.#clock.now()) return share;
+    throw new Problem("unknown_share", {});
+  }
+
+  /** By its owner; another's is as unknown as none. */
+  revoke(namespace: string, share_id: string): void {
+    const share = this.mustGet(share_id);
+    if (share.namespace !== namespace) throw new Problem("unknown_share", {});
+    this.#end(share_id);
+  }
+
+  watch(share_id: string): Viewer {
+    this.mustGet(share_id);
+    const watching = this.#watching.getOrInsertComputed(share_id, () => new Set());
+    if (watching.size >= VIEWERS_MAX) {
+      throw new Problem("too_many_viewers", { viewers: watching.size });
+    }
+    const over = new AbortController();
+    watching.add(over);
+    return {
+      signal: over.signal,
+      [Symbol.dispose]: () => {
+        watching.delete(over);
+        if (watching.size === 0) this.#watching.delete(share_id);
+      },
+    };
+  }
+
+  viewersOf(share_id: string): number {
+    return this.#watching.get(share_id)?.size ?? 0;
+  }
+
+  /** What is over ends, and so do its streams. */
+  beat(now: number): void {
+    for (const { share_id, expires_at } of this.#held.values()) {
+      if (expires_at <= now) this.#end(share_id);
+    }
+  }
+
+  /** As the relay goes down. */
+  endAll(): void {
+    for (const share_id of this.#held.keys()) this.#end(share_id);
+  }
+
+  #end(share_id: string): void {
+    this.#held.delete(share_id);
+    this.#watching.get(share_id)?.forEach((over) => over.abort());
+    this.#watching.delete(share_id);
+  }
+}

@@ -1,0 +1,127 @@
+/** The page of a guest: the peer as it is, its news as they come, a question where allowed. */
+
+import { EVENTS } from "kit/data/events.ts";
+import { type Peer } from "../daemons/daemon.ts";
+import { html, type Markup, page } from "../web/page.ts";
+import { NEVER_SHARED } from "./stream.ts";
+import type { Held } from "./shares.ts";
+
+/** What became of a guest's question. */
+export interface Asked {
+  readonly status: "pending" | "resolved";
+  readonly outcome?: string | null | undefined;
+  readonly reply?: string | null | undefined;
+}
+
+export interface View {
+  readonly share: Held;
+  /** Undefined while its machine cannot be reached. */
+  readonly peer: Peer | undefined;
+  readonly asked?: Asked | undefined;
+}
+
+const HEARD_MAX = 200;
+const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARED.has(type));
+
+// It only adds: without it the page says how things stood when it was loaded.
+const SCRIPT = `
+const list = document.getElementById("news");
+const source = new EventSource(location.pathname + "/stream");
+const told = ({ type, data }) => {
+  const { timestamp, from, to, state, status, reason } = JSON.parse(data);
+  const item = document.createElement("li");
+  const way = [from, to].filter(Boolean).join(" → ");
+  const what = [type.replaceAll("_", " "), way, state ?? status, reason].filter(Boolean);
+  const at = new Date(timestamp ?? Date.now());
+  item.textContent = at.toLocaleTimeString() + "  " + what.join(" · ");
+  list.prepend(item);
+  while (list.children.length > ${HEARD_MAX}) list.lastChild.remove();
+};
+for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, told);
+document.getElementById("live").textContent = "New ones appear by themselves.";
+`;
+
+export function viewerPage({ share, peer, asked }: View): Response {
+  const { display_name, permissions, expires_at } = share;
+  const until = new Date(expires_at).toISOString();
+  return page(
+    { title: display_name, script: SCRIPT },
+    html`
+      <h1>${display_name}</h1>
+      <p
+        class="soft">Shared with you ${permissions === "ro"
+          ? "for reading"
+          : "for reading and asking"}, until <time datetime="${until}">${until.slice(0, 16).replace(
+            "T",
+            " ",
+          )} UTC</time>.</p>
+      ${peer ? card(peer) : html`<p class="bad">Its machine cannot be reached now.</p>`}
+      ${permissions === "rw" ? askForm(share) : undefined}
+      ${asked && answer(asked)}
+      <h2 id="what">What happens</h2>
+      <p class="soft" id="live">Load this page again to see how it stands.</p>
+      <ul id="news" class="news" aria-labelledby="what" aria-live="polite"></ul>
+    `,
+  );
+}
+
+export function overPage(): Response {
+  return page(
+    { title: "Not shared", status: 404 },
+    html`
+      <h1>Nothing is shared here</h1>
+      <p>The link is wrong, or it is over: its time is up, its owner has ended it, or this relay was
+      started again. Ask whoever sent it for another.</p>
+    `,
+  );
+}
+
+export function tooOftenPage(seconds: number): Response {
+  return page(
+    { title: "Too many visits", status: 429, headers: { "retry-after": String(seconds) } },
+    html`
+      <h1>Too many visits</h1>
+      <p class="bad"
+        role="alert">Too many came from your address. Load this page again in ${seconds} s.</p>
+    `,
+  );
+}
+
+function card({ status, turn_state, backend, model, description }: Peer): Markup {
+  const now = [status, turn_state].filter(Boolean).join(", ");
+  const runs = [backend, model].filter(Boolean).join(", ");
+  return html`
+    <dl>
+    <dt>Now</dt><dd>${now}</dd>
+    ${runs
+      ? html`
+        <dt>Runs</dt>
+        <dd>${runs}</dd>
+      `
+      : undefined}
+    ${description
+      ? html`
+        <dt>Works on</dt>
+        <dd>${description}</dd>
+      `
+      : undefined}
+    </dl>
+  `;
+}
+
+function askForm({ share_id }: Held): Markup {
+  return html`
+    <form method="post" action="/s/${share_id}/ask">
+      <label for="text">Ask it something</label>
+      <textarea id="text" name="text" rows="4" required></textarea>
+      <button>Ask</button>
+    </form>
+  `;
+}
+
+function answer({ status, outcome, reply }: Asked): Markup {
+  const said = status === "pending"
+    ? html`<p>No answer yet. Load this page again in a while.</p>`
+    : html`<p>${outcome ?? "closed"}</p>${reply ? html`<pre>${reply}</pre>` : undefined}`;
+  return html`<section aria-live="polite"><h2>Your question</h2>${said}</section>`;
+}

@@ -1,0 +1,54 @@
+/** What the world may say to get a secret, and to sign in with one. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+
+/** A page, which no schema describes. */
+const Page = z.unknown();
+const html = { access: "public", tunnel: "never", media: "text/html", returns: Page } as const;
+const form = { ...html, takes: "application/x-www-form-urlencoded" } as const;
+
+export const registerKey = contract({
+  id: "relay.keys.register",
+  method: "POST",
+  path: "/api/v1/register",
+  summary: "A fresh secret, whatever the body says",
+  access: "public",
+  tunnel: "never",
+  returns: z.object({ secret: z.string() }),
+  fails: ["foreign_page", "too_many_requests"],
+});
+
+export const showLanding = contract({
+  id: "relay.keys.landing",
+  method: "GET",
+  path: "/",
+  summary: "What this is, and the form to sign in",
+  ...html,
+});
+
+export const login = contract({
+  id: "relay.keys.login",
+  method: "POST",
+  path: "/login",
+  summary: "Sign in with a relay secret (field `secret`)",
+  ...form,
+  fails: ["foreign_page", "too_many_requests", "body_too_large", "bad_json"],
+});
+
+export const logout = contract({
+  id: "relay.keys.logout",
+  method: "POST",
+  path: "/logout",
+  summary: "Sign out",
+  ...form,
+  fails: ["foreign_page", "wrong_form_token", "body_too_large", "bad_json"],
+});
+
+export const showMachines = contract({
+  id: "relay.keys.dashboard",
+  method: "GET",
+  path: "/dashboard",
+  summary: "The machines of whoever is signed in, each leading to its dashboard",
+  ...html,
+});

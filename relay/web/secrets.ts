@@ -1,0 +1,31 @@
+/** Relay secrets: bearer capabilities of one form, each its own namespace (specification 5). */
+
+import { createHash } from "node:crypto";
+import type { Ids } from "kit/core/clock.ts";
+
+const FORM = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
+const SECRET_BYTES = 32;
+
+/** What a person is told of the form, wherever a secret does not have it. */
+export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or underscores";
+
+/** The namespace of a secret, the SHA-256 of all of it; undefined for what is no secret. */
+export function namespaceOf(secret: string): string | undefined {
+  return FORM.test(secret) ? digestOf(secret) : undefined;
+}
+
+/** A fresh secret, drawn from nothing that a caller says. */
+export function freshSecret(ids: Ids): string {
+  return `mesh_sk_${ids.secret(SECRET_BYTES)}`;
+}
+
+/** The namespace of a request's bearer secret; undefined without one. */
+export function bearerNamespace({ headers }: Request): string | undefined {
+  const bearer = /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  return bearer === undefined ? undefined : namespaceOf(bearer);
+}
+
+/** What is held of a secret, and looked for. */
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
