@@ -1,10 +1,10 @@
 /** The figures of architecture 7, each with its budget and the bare yardstick beside it. */
 
-import { measure, RealDaemon, Script, spawn, temporary } from "./child.ts";
-import { Crew } from "./crew.ts";
-import { fill } from "./fill.ts";
-import { cpuMs, pause, residentMb } from "./process.ts";
-import { running } from "./program.ts";
+import { measure, RealDaemon, Script, spawn, temporary } from "../support/programs/child.ts";
+import { Crew } from "../support/programs/spawned_agents.ts";
+import { fill } from "./queue_fill.ts";
+import { cpuMs, pause, residentMb } from "../support/programs/process_facts.ts";
+import { running } from "../support/programs/program.ts";
 
 /** How long and how much: a quick run proves that all of it works, a full one is for reading. */
 export interface Effort {
@@ -45,7 +45,7 @@ const SETTLE_MS = 60_000;
 /** (a) to (e): what a live daemon does, beside a bare server. */
 export async function live(effort: Effort): Promise<Figure[]> {
   using state = temporary();
-  await using bare = await Script.start<{ port: number }>("bare.ts");
+  await using bare = await Script.start<{ port: number }>("baseline_server.ts");
   await using daemon = await RealDaemon.start(state.path);
   const ours = { port: daemon.port, peers: PEERS, in_flight: IN_FLIGHT, bare: false, ...effort };
   const theirs = { ...ours, port: bare.said.port, bare: true };

@@ -1,8 +1,8 @@
 /** The load generator, a process of its own: one job in, one line of figures out. */
 
 import { DatabaseSync } from "node:sqlite";
-import { built, Lean } from "./lean.ts";
-import { Crowd } from "./crowd.ts";
+import { built, Lean } from "../support/programs/lean_http_client.ts";
+import { Crowd } from "./websocket_peers.ts";
 
 const TEXT = "x".repeat(512);
 const WARM_UP = 200;

@@ -1,9 +1,9 @@
 /** The bench: every figure beside a bare yardstick and its budget, as a table and as JSON. */
 
-import { checks } from "./checks.ts";
+import { checks } from "./token_checks.ts";
 import { calm, crew, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
-import { runParts } from "./program.ts";
-import { relayed } from "./relayed.ts";
+import { runParts } from "../support/programs/program.ts";
+import { relayed } from "./relay_overhead.ts";
 
 const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, queued: 100_000 };
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };

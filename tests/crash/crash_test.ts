@@ -1,7 +1,7 @@
 /** The daemon is killed in the middle of a flood: what it acknowledged is there, and said once. */
 
 import assert from "node:assert/strict";
-import { storm } from "./storm.ts";
+import { storm } from "./kill_storm.ts";
 
 const KILLS = 25;
 const START_MS_MAX = 2000;

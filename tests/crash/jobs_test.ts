@@ -1,9 +1,9 @@
 /** The daemon is killed in each phase of a fire: afterwards a job says the truth, and ran once. */
 
 import assert from "node:assert/strict";
-import { RealDaemon, temporary } from "../bench/child.ts";
-import { pause } from "../bench/process.ts";
-import { Chance } from "../storm/chance.ts";
+import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { pause } from "../support/programs/process_facts.ts";
+import { Chance } from "../support/seeded_random.ts";
 
 const LOOK_EVERY_MS = 20;
 const PATIENCE_MS = 15_000;

@@ -1,8 +1,8 @@
 /** The daemon is killed while it starts, runs and ends an executor of its own, in a real tmux. */
 
 import assert from "node:assert/strict";
-import { RealDaemon, temporary } from "../bench/child.ts";
-import { pause } from "../bench/process.ts";
+import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { pause } from "../support/programs/process_facts.ts";
 
 const LOOK_EVERY_MS = 50;
 const PATIENCE_MS = 30_000;

@@ -1,7 +1,7 @@
 /** The crash test at length: `--kills N` (100), `--seed S`; prints what came of it. */
 
-import type { Outcome } from "./look.ts";
-import { storm } from "./storm.ts";
+import type { Outcome } from "./verification.ts";
+import { storm } from "./kill_storm.ts";
 
 const START_MS_MAX = 2000;
 

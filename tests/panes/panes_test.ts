@@ -1,9 +1,9 @@
 /** A short storm over a real tmux and a real daemon; `deno task panes` has no end of them. */
 
 import assert from "node:assert/strict";
-import { withTmux } from "../daemon/terminal.ts";
+import { withTmux } from "../support/host/private_tmux.ts";
 import { PaneStorm } from "./storm.ts";
-import { isSound, verdict } from "./verdict.ts";
+import { isSound, verdict } from "./verification.ts";
 
 const STEPS = 90;
 const SEED = 2;

@@ -1,6 +1,6 @@
 /** The storm over panes at length: `--minutes N` (5), from `--seed S`; prints what came of it. */
 
-import { isSound, verdict } from "./verdict.ts";
+import { isSound, verdict } from "./verification.ts";
 import { PaneStorm } from "./storm.ts";
 
 const MINUTES = 5;

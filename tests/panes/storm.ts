@@ -1,11 +1,11 @@
 /** A storm over a real tmux: panes, programs, the server and the daemon end at random. */
 
 import assert from "node:assert/strict";
-import { RealDaemon } from "../bench/child.ts";
-import { Terminal, until } from "../daemon/terminal.ts";
+import { RealDaemon } from "../support/programs/child.ts";
+import { Terminal, until } from "../support/host/private_tmux.ts";
 import { isAlive } from "../../daemon/host/processes.ts";
 import { systemClock } from "kit/core/clock.ts";
-import { Chance } from "../storm/chance.ts";
+import { Chance } from "../support/seeded_random.ts";
 
 const PANES_MAX = 4;
 /** How long the queue of one who is here may take to be typed at the end. */

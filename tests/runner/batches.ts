@@ -25,17 +25,23 @@ interface Sizes {
  * core busy as it starts; with two at once, Codex left a message in its composer.
  */
 const QUIET_FOLDERS = ["tests/crash/", "tests/panes/"];
-const QUIET_IMPORT = /from "(?:\.\.?\/)+(?:daemon\/)?(?:terminal|lab|\w+_lab|office|agents)\.ts"/;
-/** What ends in `_lab` and starts no agent. */
-const LOUD_IMPORT = /from "\.\/(?:relay|relay_apps|oauth)_lab\.ts"/g;
+const QUIET_SUPPORT = [
+  "host/private_tmux",
+  "e2e/lab",
+  "e2e/codex_lab",
+  "e2e/opencode_lab",
+  "e2e/agent_harness",
+  "e2e/installed_agents",
+];
+const QUIET_IMPORT = new RegExp(`from "(?:\\.\\./)+support/(?:${QUIET_SUPPORT.join("|")})\\.ts"`);
 
 /** The files that take longest start first: a long file that starts last keeps a core idle. */
 const LONGEST = [
   /linear_\w+_test/,
   /storm_test|recurring_test|year_test/,
-  /e2e\/selftest_test/,
-  /e2e\/(?:jobs|copilot|opencode|gemini|relay_tunnel)_test/,
-  /e2e\/(?:codex\w*|mcp_conformance|opencode_pane|claude_ask|telegram)_test/,
+  /e2e\/agents\/selftest_test/,
+  /e2e\/(?:agents\/(?:jobs|copilot|opencode|gemini)|relay\/tunnel)_test/,
+  /e2e\/(?:agents\/(?:codex\w*|opencode_pane|claude_ask)|conformance\/daemon_mcp|surfaces\/telegram)_test/,
 ];
 
 /** The files of both rounds; `read` returns the text of a file. */
@@ -44,7 +50,7 @@ export function rounds(files: readonly string[], read: (file: string) => string)
   const [end_to_end, in_process] = parted(sorted, (file) => file.startsWith(END_TO_END));
   const isQuiet = (file: string) =>
     QUIET_FOLDERS.some((folder) => file.startsWith(folder)) ||
-    QUIET_IMPORT.test(read(file).replaceAll(LOUD_IMPORT, ""));
+    QUIET_IMPORT.test(read(file));
   const round = (name: string, files: readonly string[], sizes: Sizes): Round => {
     const [quiet, loud] = parted(files, isQuiet);
     return {

@@ -15,12 +15,18 @@ Deno.test("every test file is in exactly one batch", () => {
 Deno.test("files that run a real tmux, kill daemons or start agents are in quiet batches", () => {
   const batches = rounds(testFiles(ROOT), read).flatMap(({ batches }) => batches);
   const quiet = batches.flatMap(({ files, quiet }) => quiet ? files : []);
-  const real = ["daemon/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"];
+  const real = ["daemon/host/tmux/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"];
   const agents = ["claude_ask", "codex", "copilot", "gemini", "jobs", "opencode", "selftest"];
-  for (const file of [...real, ...agents.map((name) => `e2e/${name}_test.ts`)]) {
+  for (const file of [...real, ...agents.map((name) => `e2e/agents/${name}_test.ts`)]) {
     assert.ok(quiet.includes(`tests/${file}`), file);
   }
-  for (const file of ["daemon/asks_test.ts", "e2e/daemon_test.ts", "e2e/relay_tunnel_test.ts"]) {
+  for (
+    const file of [
+      "daemon/features/asks/asks_test.ts",
+      "e2e/daemon/daemon_process_test.ts",
+      "e2e/relay/tunnel_test.ts",
+    ]
+  ) {
     assert.ok(!quiet.includes(`tests/${file}`), file);
   }
 });

@@ -4,7 +4,7 @@
  */
 
 import { PROBLEMS } from "kit/core/problem.ts";
-import { Chance } from "../storm/chance.ts";
+import { Chance } from "../support/seeded_random.ts";
 import { sources } from "../tidy/sources.ts";
 
 const COUNT = 10;

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
-import type { FakeSocket, World } from "../world.ts";
-import type { Chance } from "./chance.ts";
+import type { FakeSocket, World } from "../support/world.ts";
+import type { Chance } from "../support/seeded_random.ts";
 
 /** What was read by one peer, over all of its connections and drains. */
 export interface Heard {

@@ -1,11 +1,11 @@
 /** What holds after every step of a storm, one row each. */
 
-import { ABOUT_ASKS } from "./invariants/about_asks.ts";
-import { ABOUT_DELIVERIES } from "./invariants/about_deliveries.ts";
-import { ABOUT_JOBS } from "./invariants/about_jobs.ts";
-import { ABOUT_LIVES } from "./invariants/about_lives.ts";
-import { ABOUT_SCHEDULES } from "./invariants/about_schedules.ts";
-import { ABOUT_THE_HOUSE } from "./invariants/about_the_house.ts";
+import { ABOUT_ASKS } from "./invariants/asks.ts";
+import { ABOUT_DELIVERIES } from "./invariants/deliveries.ts";
+import { ABOUT_JOBS } from "./invariants/jobs.ts";
+import { ABOUT_LIVES } from "./invariants/lifecycle.ts";
+import { ABOUT_SCHEDULES } from "./invariants/schedules.ts";
+import { ABOUT_THE_HOUSE } from "./invariants/daemon.ts";
 import type { Invariant } from "./invariants/invariant.ts";
 
 export const INVARIANTS: readonly Invariant[] = [

@@ -5,16 +5,16 @@ import { join } from "node:path";
 import type { DeliveryStep } from "kit/data/events.ts";
 import type { Addressee } from "../../daemon/features/agents/adapter.ts";
 import { countingIds } from "../support/ids.ts";
-import { FakeProcesses, type World, world } from "../world.ts";
+import { FakeProcesses, type World, world } from "../support/world.ts";
 import { Actor, type Heard } from "./actor.ts";
-import { Chance } from "./chance.ts";
-import { type Carried, Ladder } from "./ladder.ts";
+import { Chance } from "../support/seeded_random.ts";
+import { type Carried, Ladder } from "./fake_transports.ts";
 import { INVARIANTS } from "./invariants.ts";
-import { identOf, isHere, look, type Peer, type Picture } from "./picture.ts";
-import { SwiftClock, TURNS } from "./swift_clock.ts";
+import { identOf, isHere, look, type Peer, type Picture } from "./snapshot.ts";
+import { SwiftClock, TURNS } from "../support/swift_clock.ts";
 import { StormTerminals, StormTmux } from "./tmux.ts";
 import { VERBS } from "./verbs.ts";
-import { HUMAN, WORD } from "./words.ts";
+import { HUMAN, WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
 /** Agents without a socket: rungs lead to them. */

@@ -3,9 +3,9 @@
 import type { Launch, Opened, Terminals } from "../../daemon/host/tmux/terminals.ts";
 import type { PaneFacts, PaneSights } from "../../daemon/host/tmux/observations.ts";
 import type { Pane } from "../../daemon/host/tmux/pane.ts";
-import { aPane } from "../daemon/fake_panes.ts";
-import type { FakeProcesses } from "../world.ts";
-import type { Chance } from "./chance.ts";
+import { aPane } from "../support/host/fake_panes.ts";
+import type { FakeProcesses } from "../support/world.ts";
+import type { Chance } from "../support/seeded_random.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
 /** Few, so that pids are given anew. */

@@ -1,6 +1,6 @@
 /** One thing that holds after every step of a storm. */
 
-import type { Picture } from "../picture.ts";
+import type { Picture } from "../snapshot.ts";
 import type { Storm } from "../storm.ts";
 
 export interface Invariant {

@@ -1,4 +1,4 @@
-/** The release of Claude Code that the socket was tested with, in `tests/e2e/claude_adapter_test.ts`. */
+/** The release of Claude Code that the socket was tested with, in `tests/e2e/agents/claude_adapter_test.ts`. */
 
 import { isLaterPatch } from "../versions.ts";
 

@@ -1,4 +1,4 @@
-/** The release of Codex that its shared server was tested with, in `tests/e2e/codex_test.ts`. */
+/** The release of Codex that its shared server was tested with, in `tests/e2e/agents/codex_test.ts`. */
 
 import { isLaterPatch } from "../versions.ts";
 

@@ -1,0 +1,86 @@
+/** What it costs to check an access token, with as many around as a busy relay has. */
+
+import { DatabaseSync } from "node:sqlite";
+import { createHash } from "node:crypto";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Grants } from "../../relay/oauth/grants/grants.ts";
+import { BEARER } from "../../relay/oauth/grants/store.ts";
+import { openDatabase } from "../../relay/app/database.ts";
+import { temporary } from "../support/programs/child.ts";
+import type { Effort, Figure } from "./figures.ts";
+
+const GRANTS = 10_000;
+const TOKENS_EACH = 10;
+/** As many as fit in no single page, in an order that no cache foresees. */
+const STRIDE = 7919;
+
+/** A token check beside the bare statement, in a file of 100,000 tokens. */
+export function checks({ count }: Effort): Promise<Figure[]> {
+  using state = temporary();
+  const path = `${state.path}/oauth.db`;
+  using db = openDatabase(
+    path,
+    "https://relay.example.com",
+    jsonLog(systemClock, "error", () => {}),
+  );
+  const tokens = fill(db);
+  const needs = { db, clock: systemClock, ids: randomIds, exchanged: () => undefined };
+  const grants = new Grants({ ...needs, exchanges: { pass: () => undefined } });
+  const rounds = count * 20;
+  const value = each(rounds, tokens, (token) => grants.bearerOf(token));
+  using bare = new DatabaseSync(path, { readOnly: true });
+  const statement = bare.prepare(BEARER);
+  const now = systemClock.now();
+  const bare_ms = each(
+    rounds,
+    tokens,
+    (token) => statement.get({ token_hash: digest(token), now }),
+  );
+  const note = `${(1000 / value).toFixed(0)} a second; bare: the statement alone`;
+  return Promise.resolve([
+    { what: "token check", value, unit: "ms", budget: 0.1, bare: bare_ms, note },
+  ]);
+}
+
+/** Milliseconds of one look-up, which has to find its row. */
+function each(rounds: number, tokens: readonly string[], look: (token: string) => unknown): number {
+  const from = performance.now();
+  for (let round = 0; round < rounds; round++) {
+    const token = tokens[round * STRIDE % tokens.length] ?? "";
+    if (!look(token)) throw new Error("A token was not found");
+  }
+  return (performance.now() - from) / rounds;
+}
+
+function fill(db: ReturnType<typeof openDatabase>): string[] {
+  const tokens: string[] = [];
+  const until = systemClock.now() + 3_600_000;
+  db.transactNow((tx) => {
+    tx.run(
+      `insert into oauth_clients values ('mc_bench', null, '[]', 'used', 0, :until)`,
+      { until },
+    );
+    for (let number = 0; number < GRANTS; number++) {
+      const grant_id = `mg_${randomIds.secret(16)}`;
+      tx.run(
+        `insert into oauth_grants values
+           (:grant_id, 'mc_bench', :namespace, :asker, 'agents:read', 'active', 0, 0, :until)`,
+        { grant_id, namespace: digest(grant_id), asker: randomIds.next("mcp"), until },
+      );
+      for (let at = 0; at < TOKENS_EACH; at++) {
+        const token = `mesh_at_${randomIds.secret(32)}`;
+        tokens.push(token);
+        tx.run(
+          `insert into oauth_access_tokens values (:token_hash, :grant_id, :until)`,
+          { token_hash: digest(token), grant_id, until },
+        );
+      }
+    }
+  });
+  return tokens;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

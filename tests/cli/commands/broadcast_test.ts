@@ -1,0 +1,32 @@
+/** What the CLI says of a broadcast. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { runCli } from "../../../cli.ts";
+import { paper } from "../../support/cli/captured_output.ts";
+
+Deno.test("a broadcast names whom it reached, and says so when that is nobody", async () => {
+  const sent = [{ peer_id: "peer-1", name: "ada" }, { peer_id: "peer-2", name: "bob" }];
+  // deno-fmt-ignore
+  const cases: [sent_to: typeof sent, said: RegExp][] = [
+    [sent, /^sent to 2: ada, bob\n$/],
+    [[],   /^sent to nobody; --circle/],
+  ];
+  for (const [sent_to, said] of cases) {
+    const answer = {
+      ok: true,
+      sent_to: sent_to.map((one) => ({ ...one, delivery_id: "qd-1" })),
+      skipped: [],
+      failed: [],
+    };
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    await using server = Deno.serve(options, () => Response.json(answer));
+    const dir = Deno.makeTempDirSync();
+    const port = String(server.addr.port);
+    const env = { MESH_CONFIG: join(dir, "none.yaml"), MESH_STATE: dir, MESH_DAEMON__PORT: port };
+    const { terminal, lines } = paper();
+    assert.equal(await runCli(["broadcast", "All", "--from", "eve"], env, terminal), 0);
+    assert.match(lines.out, said);
+    Deno.removeSync(dir, { recursive: true });
+  }
+});

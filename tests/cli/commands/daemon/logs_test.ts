@@ -1,0 +1,119 @@
+/** `mesh logs`, and the bounds of the file that it shows. */
+
+import assert from "node:assert/strict";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { join as pathOf } from "node:path";
+import { runCli } from "../../../../cli.ts";
+import { linesFrom } from "../../../../cli/commands/daemon/logs.ts";
+import { boundedLog } from "../../../../daemon/host/log_file.ts";
+import { FakeClock } from "../../../support/clock.ts";
+import { paper } from "../../../support/cli/captured_output.ts";
+
+function place() {
+  const dir = Deno.makeTempDirSync();
+  const log = pathOf(dir, "daemon.log");
+  return {
+    log,
+    write: (path: string, lines: readonly string[]) =>
+      Deno.writeTextFileSync(path, lines.map((line) => `${line}\n`).join("")),
+    append: (text: string) => Deno.writeTextFileSync(log, text, { append: true }),
+    async logs(...words: string[]) {
+      const { terminal, lines } = paper();
+      const env = { MESH_CONFIG: pathOf(dir, "none"), MESH_STATE: dir };
+      return { code: await runCli(["logs", ...words], env, terminal), ...lines };
+    },
+    [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
+  };
+}
+
+const line = (what: string, more: object = {}) =>
+  JSON.stringify({ time: "2030-01-01T00:00:00.000Z", level: "warn", what, ...more });
+
+Deno.test("logs shows the last lines for people, and whatever else was written as it is", async () => {
+  using p = place();
+  const fault = { name: "TypeError", message: "no such thing", stack: "…" };
+  p.write(p.log, [
+    line("One"),
+    line("Two", { fault, pid: 7, url: "http://x" }),
+    "error: \u001b[31mbare",
+  ]);
+  const { code, out } = await p.logs("--lines", "2");
+  assert.equal(code, 0);
+  assert.equal(
+    out,
+    '2030-01-01T00:00:00.000Z warn  Two fault="TypeError: no such thing" pid=7 url=http://x\n' +
+      "error: bare\n",
+  );
+});
+
+Deno.test("logs --json gives each line as it is, a bare one as `what`", async () => {
+  using p = place();
+  p.write(p.log, [line("One", { pid: 7 }), "bare"]);
+  assert.equal((await p.logs("--json")).out, `${line("One", { pid: 7 })}\n{"what":"bare"}\n`);
+});
+
+Deno.test("logs takes from the file before where this one was just begun", async () => {
+  using p = place();
+  p.write(`${p.log}.1`, ["a", "b", "c"]);
+  p.write(p.log, ["d"]);
+  assert.equal((await p.logs("--lines", "3")).out, "b\nc\nd\n");
+  assert.equal((await p.logs("--lines", "0")).out, "");
+});
+
+Deno.test("logs without a log is 1, and says who writes one", async () => {
+  using p = place();
+  const { code, err } = await p.logs();
+  assert.deepEqual([code, /only `mesh up` writes one/.test(err)], [1, true]);
+  assert.equal((await p.logs("--lines", "x")).code, 2);
+});
+
+Deno.test("whole lines are followed as they come, also when the file begins anew", async () => {
+  using p = place();
+  p.write(p.log, ["old"]);
+  const clock = new FakeClock(), stop = new AbortController();
+  const lines = linesFrom(p.log, 4, { clock, signal: stop.signal });
+  p.append("one\ntw");
+  assert.equal((await lines.next()).value, "one");
+  const next = lines.next();
+  await clock.settle();
+  p.append("o\n");
+  await clock.advance(250);
+  assert.equal((await next).value, "two");
+  p.write(p.log, ["new"]);
+  assert.equal((await lines.next()).value, "new");
+  const end = lines.next();
+  stop.abort();
+  assert.equal((await end).done, true);
+});
+
+Deno.test("a full log is kept as one old file and begun anew, by whoever holds it open", () => {
+  using p = place();
+  p.write(p.log, ["0123456789"]);
+  const descriptor = openSync(p.log, "a", 0o600);
+  try {
+    const write = (bytes: Uint8Array) => void writeSync(descriptor, bytes);
+    const log = boundedLog(p.log, { bytes_max: 30, descriptor, write });
+    for (const text of ["first line", "second line", "third line", "fourth line"]) log(text);
+  } finally {
+    closeSync(descriptor);
+  }
+  assert.equal(Deno.readTextFileSync(p.log), "fourth line\n");
+  assert.equal(Deno.readTextFileSync(`${p.log}.1`), "second line\nthird line\n");
+  assert.equal((Deno.statSync(`${p.log}.1`).mode ?? 0) & 0o777, 0o600);
+});
+
+Deno.test("a log that goes elsewhere than to the file is never cut", () => {
+  using p = place();
+  p.write(p.log, ["another daemon's"]);
+  const written: string[] = [];
+  const write = (bytes: Uint8Array) => void written.push(new TextDecoder().decode(bytes));
+  const elsewhere = openSync("/dev/null", "a");
+  try {
+    const log = boundedLog(p.log, { bytes_max: 10, descriptor: elsewhere, write });
+    for (const text of ["a long first line", "a long second line"]) log(text);
+  } finally {
+    closeSync(elsewhere);
+  }
+  assert.equal(Deno.readTextFileSync(p.log), "another daemon's\n");
+  assert.equal(written.length, 2);
+});

@@ -1,0 +1,193 @@
+/** The commands of jobs, against a daemon in memory. */
+
+import assert from "node:assert/strict";
+import { runCli } from "../../../cli.ts";
+import { type World, world } from "../../support/world.ts";
+import { paper } from "../../support/cli/captured_output.ts";
+import { job, list, stateOf, template, worker } from "../../support/daemon/jobs.ts";
+
+async function house() {
+  const w: World = world();
+  const api = await worker(w);
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  const env = {
+    MESH_CONFIG: "/none",
+    MESH_STATE: "/none",
+    MESH_DAEMON__PORT: String(server.addr.port),
+  };
+  return {
+    w,
+    api,
+    async mesh(words: string[], columns?: number) {
+      const { terminal, lines } = paper(columns === undefined ? {} : { columns });
+      const code = await runCli(["jobs", ...words], env, terminal, w.clock);
+      await w.clock.settle();
+      return { code, ...lines };
+    },
+    async [Symbol.asyncDispose]() {
+      await w[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+/** The id that a line begins with. */
+const idOf = (line: string) => /^(?:work|cal)-[0-9a-f]{12}/.exec(line)?.[0] ?? "";
+
+Deno.test("mesh jobs create hands work out, show tells of it, result prints what came of it", async () => {
+  await using at = await house();
+  const { mesh, api, w } = at;
+  const made = await mesh([
+    "create",
+    "Mend the test\nIt is flaky",
+    "--to",
+    "api",
+    "--owner",
+    "api",
+  ]);
+  assert.deepEqual([made.code, made.err], [0, ""]);
+  assert.match(made.out, /^work-[0-9a-f]{12} {2}queued\n$/);
+  const id = idOf(made.out);
+  const { title, provenance } = await job(w, id);
+  assert.deepEqual([title, provenance["created_by"]], ["Mend the test", "cli"]);
+  await api.begin();
+  const shown = await mesh(["show", id]);
+  assert.match(shown.out, /state +running/);
+  assert.equal((await mesh(["status", id])).out, shown.out);
+  assert.match(shown.out, /^ {2}It is flaky$/m);
+  assert.match(shown.out, /attempt 1 {2}running {2}assigned peer-/);
+  await api.end("It was the clock\nNow it is fake");
+  const result = await mesh(["result", id]);
+  assert.equal(result.out, "It was the clock\nNow it is fake\n");
+  assert.equal(JSON.parse((await mesh(["result", id, "--json"])).out).state, "completed");
+});
+
+Deno.test("mesh jobs lists what there is in a table that fits, and says what to do when there is none [c7.jobs]", async () => {
+  await using at = await house();
+  const { mesh } = at;
+  assert.match((await mesh([])).out, /^No jobs\. Hand one out: mesh jobs create/);
+  await mesh(["create", `A long title ${"that goes on ".repeat(20)}`, "--to", "api"]);
+  await mesh([
+    "create",
+    "Look",
+    "--to",
+    "api",
+    "--cron",
+    "0 9 * * 1-5",
+    "--timezone",
+    "Europe/Berlin",
+  ]);
+  for (const columns of [60, 80, 120]) {
+    const { out } = await mesh(["list"], columns);
+    const lines = out.trimEnd().split("\n");
+    assert.ok(lines.every((line) => line.length <= columns), out);
+    assert.match(out, /work-[0-9a-f]{12} {2}delivered {2}api /);
+    assert.match(out, /cal-[0-9a-f]{12} {2}active/);
+  }
+  const { out } = await mesh(["list"]);
+  assert.match(out, /0 9 \* \* 1-5 Europe\/Berlin +2030-01-01T08:00 +Look/);
+  assert.equal((await mesh(["list", "--state", "sleeping"])).code, 2);
+  assert.match((await mesh(["list", "--state", "paused"])).out, /^No jobs/);
+  assert.deepEqual(Object.keys(JSON.parse((await mesh(["list", "--json"])).out)), [
+    ...["work", "recurring"],
+  ]);
+});
+
+Deno.test("times are said as instants or from now, and what is neither is refused before it is sent", async () => {
+  await using at = await house();
+  const { mesh, w } = at;
+  const times = ["--due", "10m", "--deadline", "in 2h", "--expires", "2030-01-01T05:00:00+02:00"];
+  const id = idOf((await mesh(["create", "Later", "--to", "api", ...times])).out);
+  const { due_at, deadline_at, expires_at } = await job(w, id);
+  assert.deepEqual([due_at, deadline_at, expires_at], [
+    "2030-01-01T00:10:00.000Z",
+    "2030-01-01T02:00:00.000Z",
+    "2030-01-01T03:00:00.000Z",
+  ]);
+  const refused = async (...words: string[]) => {
+    const { code, err } = await mesh(["create", "Go", ...words]);
+    return [code, /^mesh: (.*)$/m.exec(err)?.[1]];
+  };
+  assert.match(String(await refused("--to", "api", "--due", "soon")), /^2,--due: not an instant/);
+  const far = await refused("--to", "api", "--due", "999999999w");
+  assert.match(String(far), /^2,--due: not an instant/);
+  assert.match(String(await refused("--path", "/", "--backend", "rm")), /^2,--backend: one of/);
+  assert.match(String(await refused("--to", "api", "--continuity", "x")), /^2,--continuity/);
+  assert.match(String(await refused("--to", "nobody")), /^1,Unknown peer/);
+  assert.match(String(await refused()), /^1,.*A target: assigned_peer, or path and backend/);
+  assert.equal((await list(w)).work.length, 1);
+});
+
+Deno.test("run, retry, cancel, pause, resume and update act on a job, and say what it is then", async () => {
+  await using at = await house();
+  const { mesh, api, w } = at;
+  const id = idOf((await mesh(["create", "Later", "--to", "api", "--due", "1d"])).out);
+  assert.match((await mesh(["run", id])).out, /^work-\w+ {2}queued/);
+  assert.equal(await stateOf(w, id), "delivered");
+  assert.equal((await mesh(["retry", id])).code, 0);
+  await api.begin();
+  const held = await mesh([
+    "update",
+    id,
+    "--phase",
+    "waiting_for_ci",
+    "--progress",
+    "60",
+    "--note",
+    "On",
+  ]);
+  assert.match(held.out, /running {2}waiting_for_ci {2}60 %/);
+  const refused = await mesh(["update", id, "--state", "completed"]);
+  assert.deepEqual([refused.code, /attempt_id/.test(refused.err)], [1, true]);
+  assert.equal((await mesh(["update", id, "--state", "sleeping"])).code, 2);
+  assert.match((await mesh(["cancel", id, "Not needed"])).out, /cancelled/);
+  assert.equal((await job(w, id)).cancellation_reason, "Not needed");
+  assert.equal((await mesh(["run", id])).code, 1);
+  const cal = idOf((await mesh(["create", "Look", "--to", "api", "--cron", "@daily"])).out);
+  assert.match((await mesh(["pause", cal])).out, /^cal-\w+ {2}paused\n$/);
+  assert.match((await mesh(["resume", cal])).out, /^cal-\w+ {2}active {2}next 20/);
+  assert.match((await mesh(["show", cal])).out, /fires +@daily/);
+  assert.match((await mesh(["cancel", cal])).out, /cancelled/);
+  assert.equal((await template(w, cal)).state, "cancelled");
+});
+
+Deno.test("--follow shows each state until the end, and its exit code says how that was", async () => {
+  await using at = await house();
+  const { mesh, api, w } = at;
+  const follow = async (words: string[], work: () => Promise<void>) => {
+    const following = mesh([...words, "--follow"]);
+    let done = false;
+    const watched = following.finally(() => done = true);
+    while (api.fires().length === 0) await w.clock.advance(500);
+    await work();
+    while (!done) {
+      await w.clock.advance(500);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    return await watched;
+  };
+  const pause = async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      await w.clock.advance(500);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  const good = await follow(["create", "Mend", "--to", "api"], async () => {
+    await pause();
+    await api.begin();
+    await pause();
+    await api.end("Mended");
+  });
+  assert.equal(good.code, 0);
+  assert.match(good.out, /queued\n.*delivered\n.*running {2}turn_started\n.*completed\nMended\n$/s);
+  const id = idOf((await mesh(["create", "Again", "--to", "api"])).out);
+  const bad = await follow(["show", id], async () => {
+    await pause();
+    await w.fetch(`/peers/${api.peer_id}/offline`, { method: "POST", body: '{"terminal":true}' });
+  });
+  assert.equal(bad.code, 1);
+  assert.match(bad.out, /failed {2}\(executor_died\)\nThe executor is gone/);
+});

@@ -1,0 +1,125 @@
+/** The commands for questions and asks to many, against a daemon in memory. */
+
+import assert from "node:assert/strict";
+import { world } from "../../support/world.ts";
+import { cliHouse } from "../../support/cli/listening_daemon.ts";
+import { ask, enter, get, post } from "../../support/daemon/peer_clients.ts";
+
+const house = () => cliHouse(world());
+
+const CHOICE = {
+  kind: "choice",
+  scope: "deploy",
+  options: [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }],
+};
+
+Deno.test("answer answers by an option, a text or a refusal, and show shows which", async () => {
+  await using at = house();
+  const { w, mesh } = at;
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
+  const open = await mesh("show", id);
+  assert.match(open.out, /question +choice, deploy/);
+  assert.match(open.out, /^ {2}a {2}Apples$/m);
+  const answer = await mesh("answer", id, "--option", "b", "--message", "They are ripe");
+  assert.deepEqual(answer, { code: 0, out: "closed: answered, answered\n", err: "" });
+  const { out } = await mesh("show", id);
+  assert.match(out, /closed: answered, answered/);
+  assert.match(out, /answer +b$/m);
+  assert.match(out, /^→ b {2}Pears$/m);
+  assert.match(out, /bob:\nPears\nThey are ripe/);
+
+  const text = await ask(w, "ada", "bob", "Which?", { question: { kind: "text" } });
+  assert.equal((await mesh("answer", text, "Port 8080", "--from", "bob")).code, 0);
+  assert.equal((await get(w, `/asks/${text}`)).answer.text, "Port 8080");
+  const other = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
+  assert.equal(
+    (await mesh("answer", other, "--refuse", "denied")).out,
+    "closed: answered, denied\n",
+  );
+});
+
+Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
+  await using at = house();
+  const { w, mesh } = at;
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
+  const wrong = await mesh("answer", id, "Plums");
+  assert.deepEqual([wrong.code, wrong.out], [1, ""]);
+  assert.match(wrong.err, /"Plums" is not an option/);
+  assert.match(wrong.err, /answer one of: a, b/);
+  assert.equal((await mesh("answer", id, "a", "--from", "ada")).code, 1);
+  assert.equal((await mesh("answer", id, "--refuse", "perhaps")).code, 2);
+  assert.equal((await mesh("answer")).code, 2);
+  assert.equal((await mesh("ask-many", " , ", "Hi")).code, 2);
+  assert.equal((await get(w, `/asks/${id}`)).state, "open");
+});
+
+Deno.test("a question under an id that its asker chose is shown by it", async () => {
+  await using at = house();
+  const { w, mesh } = at;
+  const line = post(w, "/questions/ask-blocking", {
+    prompt: "Run rm?",
+    scope: "tool_permission",
+    correlation_id: "toolu_01",
+    options: [{ id: "allow", title: "Allow" }],
+  });
+  await w.clock.settle();
+  const { out } = await mesh("show", "toolu_01");
+  assert.match(out, /ask +toolu_01/);
+  assert.equal(out.match(/Run rm\?/g)?.length, 1);
+  assert.equal((await mesh("answer", "toolu_01", "--option", "allow")).code, 0);
+  assert.equal((await line).option_id, "allow");
+});
+
+Deno.test("ask-many says who was asked and who not, and show what became of it", async () => {
+  await using at = house();
+  const { w, mesh } = at;
+  await enter(w, "bob");
+  await enter(w, "eve");
+  const asked = await mesh("ask-many", "bob, eve,nobody", "Ready?", "--from", "ada");
+  assert.equal(asked.code, 0);
+  const [parent = "", ...children] = asked.out.trimEnd().split("\n");
+  assert.match(parent, /^askm-[0-9a-f]{12}$/);
+  assert.deepEqual(children, [
+    "  bob  ask-000000000001",
+    "  eve  ask-000000000002",
+    "  nobody  unknown_peer",
+  ]);
+  await post(w, "/ack", { correlation_id: "ask-000000000001", message: "Yes" });
+  assert.equal(
+    (await mesh("show", parent)).out,
+    `${parent}  partial
+bob: answered  ask-000000000001
+  Yes
+eve: open  ask-000000000002
+nobody: unknown_peer
+`,
+  );
+  const json = await mesh("show", parent, "--json");
+  assert.equal(JSON.parse(json.out).state, "partial");
+  const none = await mesh("ask-many", "nobody", "Ready?");
+  assert.deepEqual([none.code, none.out], [1, ""]);
+});
+
+Deno.test("ask-many --wait prints all answers once they are there", async () => {
+  await using at = house();
+  const { w, mesh } = at;
+  await enter(w, "bob");
+  await enter(w, "eve");
+  const waiting = mesh("ask-many", "bob,eve", "Ready?", "--wait", "--json");
+  const opened = Promise.withResolvers<void>();
+  using _ = w.daemon.ground.events.subscribe({
+    event: ({ type, data }) => {
+      if (type === "ask" && "to" in data && data.to === "eve") opened.resolve();
+    },
+  });
+  await opened.promise;
+  await post(w, "/ack", { correlation_id: "ask-000000000002", message: "Yes" });
+  await post(w, "/decline", { correlation_id: "ask-000000000001", reason: "Busy" });
+  const { code, out } = await waiting;
+  assert.equal(code, 0);
+  const { state, children } = JSON.parse(out);
+  assert.equal(state, "complete");
+  assert.deepEqual(children.map(({ reply }: { reply: string }) => reply), ["Busy", "Yes"]);
+});

@@ -1,0 +1,149 @@
+/** The commands about messages for later, against a daemon in memory. */
+
+import assert from "node:assert/strict";
+import { runCli } from "../../../cli.ts";
+import { world } from "../../support/world.ts";
+import { enter, get } from "../../support/daemon/peer_clients.ts";
+import { paper } from "../../support/cli/captured_output.ts";
+import { ids, look } from "../../support/daemon/schedules.ts";
+
+async function house() {
+  const w = world({ settings: { "human.name": "sam" } });
+  await enter(w, "ada");
+  await enter(w, "bob");
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  const env = {
+    MESH_CONFIG: "/none",
+    MESH_STATE: "/none",
+    MESH_DAEMON__PORT: String(server.addr.port),
+  };
+  return {
+    w,
+    async mesh(words: string[], columns?: number) {
+      const { terminal, lines } = paper();
+      const code = await runCli(words, env, { ...terminal, columns }, w.clock);
+      return { code, ...lines };
+    },
+    async [Symbol.asyncDispose]() {
+      await w[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+const FROM = ["--from", "ada"];
+
+Deno.test("mesh schedule create says when, and show tells how it went [c7.schedule]", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  const made = await mesh(["schedule", "create", "bob", "Stand up", "--at", "in 2h", ...FROM]);
+  assert.deepEqual([made.code, made.err], [0, ""]);
+  assert.match(made.out, /^scheduled {2}to bob: at 2030-01-01T02:00:00\.000Z {2}sched-\w{12}\n$/);
+  const [id = ""] = await ids(w);
+  const before = (await mesh(["schedule", "show", id])).out;
+  assert.match(before, /^schedule +sched-\w+\nstate +active\nfrom +ada\nto +bob\nkind +notify\n/);
+  assert.match(before, /\nnext +2030-01-01T02:00:00\.000Z\n/);
+  assert.match(before, /\n\nStand up\n$/);
+  await w.beat(7200);
+  const after = (await mesh(["schedule", "show", id])).out;
+  assert.match(after, /\nstate +fired\n/);
+  assert.match(after, /\nlast fire +2030-01-01T02:00:00\.000Z {2}fired\nmessage +notif-\w{12}\n/);
+});
+
+Deno.test("a time without an offset is one on the wall here, and so is a pattern's", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  const wall = "2031-07-01T09:00";
+  await mesh(["schedule", "create", "bob", "x", "--at", wall.replace("T", " "), ...FROM]);
+  await mesh(["schedule", "create", "bob", "x", "--cron", "0 9 * * 1-5", ...FROM]);
+  const zone = ["--timezone", "Asia/Tokyo"];
+  await mesh(["schedule", "create", "bob", "x", "--ask", "--cron", "@daily", ...zone, ...FROM]);
+  const { schedules } = await get(w, "/schedules");
+  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const found = schedules.map(({ fire_at, timezone, kind }: Record<string, unknown>) =>
+    [fire_at, timezone, kind].join()
+  );
+  const expected = [
+    `${new Date(Date.parse(wall)).toISOString()},,notify`,
+    `,${here},notify`,
+    ",Asia/Tokyo,ask",
+  ];
+  assert.deepEqual(found.sort(), expected.sort());
+});
+
+Deno.test("mesh schedule list is a table that fits; --json is the answer", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  assert.match(
+    (await mesh(["schedule"])).out,
+    /^Nothing is scheduled\. .* mesh schedule create\n$/,
+  );
+  const long = "A very long text that no terminal has room for, again and again. ".repeat(5);
+  await mesh(["schedule", "create", "bob", long, "--at", "3d", ...FROM]);
+  await mesh(["schedule", "create", "bob", "Brief\u001b[31m", "--cron", "@hourly", ...FROM]);
+  for (const columns of [200, 80, 40]) {
+    const { out } = await mesh(["schedule", "list"], columns);
+    const lines = out.trimEnd().split("\n");
+    assert.equal(lines.length, 3);
+    for (const line of lines) assert.ok(line.length <= columns, `${columns}: ${line}`);
+    assert.equal(out.includes("\u001b"), false);
+  }
+  const { out } = await mesh(["schedule", "list"]);
+  assert.match(out, /^ID +STATE +NEXT +WHEN +FROM +TO +KIND +TEXT\n/);
+  assert.match(out, /\nsched-\w+ +active +in 1 h +@hourly \(.+\) +ada +bob +notify +Brief\n/);
+  const { schedules } = JSON.parse((await mesh(["schedule", "list", "--json"])).out);
+  assert.deepEqual(schedules.map((one: { schedule_id: string }) => one.schedule_id), await ids(w));
+  assert.match((await mesh(["schedule", "list", "--to", "ada"])).out, /^Nothing is scheduled/);
+  assert.equal((await mesh(["schedule", "list", "--state", "late"])).code, 2);
+});
+
+Deno.test("mesh schedule edit and delete change what is active, and are refused after", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  await mesh(["schedule", "create", "bob", "Stand up", "--at", "3h", ...FROM]);
+  const [id = ""] = await ids(w);
+  const change = ["--at", "1h", "--text", "Sit down", "--kind", "ask", "--to", "sam"];
+  const changed = await mesh(["schedule", "edit", id, ...change]);
+  assert.match(changed.out, /^changed {2}to sam: at 2030-01-01T01:00:00\.000Z {2}sched-/);
+  const { text, kind } = await look(w, id);
+  assert.deepEqual([text, kind], ["Sit down", "ask"]);
+  assert.match((await mesh(["schedule", "delete", id])).out, /^cancelled {2}sched-\w+\n$/);
+  const late = await mesh(["schedule", "edit", id, "--text", "x"]);
+  assert.equal(late.code, 1);
+  assert.match(
+    late.err,
+    /is cancelled, and only an active one can be changed\nhint: schedule it anew/,
+  );
+  assert.equal((await mesh(["schedule", "show", "sched-0"])).code, 1);
+});
+
+Deno.test("mesh schedule without a time, with two, or with nothing to change is wrong usage", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  const create = ["schedule", "create", "bob", "x", ...FROM];
+  const wrong = [
+    create,
+    [...create, "--at", "1h", "--cron", "@daily"],
+    ["schedule", "edit", "sched-0"],
+    ["schedule", "edit", "sched-0", "--kind", "shout"],
+  ];
+  for (const words of wrong) assert.equal((await mesh(words)).code, 2, words.join(" "));
+  const refused = await mesh([...create, "--at", "tomorrow"]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /"tomorrow" is not an instant with its offset, such as .* 10m, in 2h/);
+  assert.deepEqual(await ids(w), []);
+});
+
+Deno.test("a failed one says why in the list", async () => {
+  await using at = await house();
+  const { w, mesh } = at;
+  const { peer_id } = await enter(w, "tom");
+  await mesh(["schedule", "create", "tom", "x", "--at", "1m", ...FROM]);
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  await w.beat(60);
+  const { out } = await mesh(["schedule", "list", "--state", "failed"]);
+  assert.match(out, /\nsched-\w+ +failed: unknown_peer /);
+});

@@ -1,0 +1,200 @@
+/** The commands that look back, against a whole daemon behind a real port. */
+
+import assert from "node:assert/strict";
+import { runCli } from "../../../cli.ts";
+import { world, type WorldOptions } from "../../support/world.ts";
+import {
+  ask,
+  enter,
+  join,
+  joinWithReceipts,
+  notify,
+  post,
+} from "../../support/daemon/peer_clients.ts";
+import { cliHouse } from "../../support/cli/listening_daemon.ts";
+import { paper } from "../../support/cli/captured_output.ts";
+
+function place(settings: NonNullable<WorldOptions["settings"]> = {}) {
+  return cliHouse(world({ settings }));
+}
+
+Deno.test("`search` lists who said what to whom, newest first, and how to see more", async () => {
+  await using p = place();
+  const { w, mesh } = p;
+  await enter(w, "api");
+  await enter(w, "web");
+  const id = await ask(w, "web", "api", "Which port?");
+  await w.beat(60);
+  await notify(w, "api", "web", `${"x ".repeat(100)} the port is\n8080`);
+  await w.beat();
+  const { code, out } = await mesh("search", "port");
+  assert.equal(code, 0);
+  const [head, first, second, ...rest] = out.trimEnd().split("\n");
+  assert.match(head ?? "", /^WHEN +WHO +KIND +ID +TEXT$/);
+  assert.match(first ?? "", /api → web +notify +notif-000000000002 +….*the port is 8080$/);
+  assert.match(second ?? "", new RegExp(`web → api +ask +${id} +Which port\\?$`));
+  assert.deepEqual(rest, []);
+  const one = await mesh("search", "port", "--limit", "1");
+  assert.match(one.err, /There is more/);
+  assert.equal(one.out.trimEnd().split("\n").length, 2);
+  assert.equal((await mesh("search", "which", "port")).out.trimEnd().split("\n").length, 2);
+  assert.match((await mesh("search", "port", "--peer", "nobody")).out, /^Nothing that was said/);
+  assert.match((await mesh("search", "--kind", "ask")).out, /Which port/);
+  assert.doesNotMatch((await mesh("search", "--since", "30s")).out, /Which port/);
+  assert.match((await mesh("search", "--since", "5min", "--with", "api")).out, /Which port/);
+  assert.match((await mesh("search", "--until", "30s")).out, /Which port/);
+  const json = JSON.parse((await mesh("search", "--json")).out);
+  assert.deepEqual([json.messages.length, json.next], [2, null]);
+});
+
+Deno.test("`search` walks as many pages as it was asked for", async () => {
+  await using p = place({ "daemon.queue.max_per_peer": "10000" });
+  await enter(p.w, "api");
+  for (let count = 0; count < 510; count++) await notify(p.w, "web", "api", `plum ${count}`);
+  const { out } = await p.mesh("search", "--limit", "505", "--json");
+  const { messages, next } = JSON.parse(out);
+  const ids = new Set(messages.map(({ message_id }: { message_id: string }) => message_id));
+  assert.deepEqual([ids.size, typeof next], [505, "string"]);
+});
+
+Deno.test("a time, a kind or a count that is none is wrong usage", async () => {
+  await using p = place();
+  const wrong = [
+    ["--since", "soon"],
+    ["--since", "5 parsecs"],
+    ["--until", "2030-13-77"],
+    ["--kind", "shout"],
+    ["--limit", "0"],
+    ["--limit", "1.5"],
+  ];
+  for (const words of wrong) {
+    const { code, err } = await p.mesh("search", "x", ...words);
+    assert.equal(code, 2, words.join(" "));
+    assert.match(err, new RegExp(`^mesh: ${words[0]}: `));
+  }
+});
+
+Deno.test("`show` shows whatever has an id: notes, replies, asks; `trace` how it went", async () => {
+  await using p = place();
+  const { w, mesh } = p;
+  await join(w, "web");
+  await enter(w, "api");
+  const { delivery_id } = await notify(w, "web", "api", "Line one\nLine two");
+  const id = await ask(w, "web", "api", "Which port?");
+  await post(w, "/ack", { correlation_id: id, message: "Port 8080" });
+  const note = await mesh("show", delivery_id);
+  assert.match(note.out, /^notify +notif-000000000001\n[^]*queued[^]*\n\nLine one\nLine two\n$/);
+  const reply = await mesh("show", "qd-000000000003");
+  assert.match(reply.out, /^ack +qd-000000000003\nask +ask-000000000002\n[^]*Port 8080\n$/);
+  assert.match((await mesh("show", "qd-000000000002")).out, /Which port\?\n\napi:\nPort 8080\n$/);
+  assert.match((await mesh("show", id)).out, /Which port\?\n\napi:\nPort 8080\n$/);
+  assert.match((await mesh("trace", delivery_id)).out, /created[^]*resolved[^]*queued/);
+  const unknown = await mesh("show", "notif-ffffffffffff");
+  assert.deepEqual([unknown.code, unknown.out], [1, ""]);
+  assert.match(unknown.err, /Unknown message: notif-ffffffffffff/);
+});
+
+/** What `why` says, without its times. */
+async function why(p: ReturnType<typeof place>, id: string): Promise<string[]> {
+  const { code, out, err } = await p.mesh("why", id);
+  assert.equal(code, 0, err);
+  return out.trimEnd().split("\n").map((line) => line.slice(12).trim());
+}
+
+Deno.test("`why` tells in plain English what became of a message", async () => {
+  await using p = place({ "human.name": "sam" });
+  const { w } = p;
+  await enter(w, "api");
+  const { delivery_id: waits } = await notify(w, "cli", "api", "Hello");
+  assert.deepEqual(await why(p, waits), [
+    "cli told api: “Hello”",
+    "So: it waits on the disk for api: nothing leads there now: no socket, no terminal, no hook.",
+  ]);
+  await w.beat(86_401);
+  assert.deepEqual((await why(p, waits)).slice(1), [
+    "It was given up: nobody took it in time.",
+    "So: it did not arrive.",
+  ]);
+  const web = await joinWithReceipts(w, "web");
+  const id = await ask(w, "cli", "web", "Ready?");
+  await w.clock.settle();
+  const [{ delivery_id } = { delivery_id: "" }] = web.of("ask");
+  await web.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  assert.deepEqual(await why(p, id), [
+    "cli asked web: “Ready?”",
+    "The daemon tried its open socket.",
+    "It went out.",
+    "web has seen it: its id stood in the agent's own prompt.",
+    "So: it was read. web has not answered.",
+  ]);
+  await post(w, "/ack", { correlation_id: id, message: "Yes" });
+  assert.deepEqual((await why(p, id)).slice(4), [
+    "web answered: “Yes”",
+    "So: the ask is closed.",
+  ]);
+  await join(w, "old");
+  const { delivery_id: unproved } = await notify(w, "cli", "old");
+  await w.beat(31);
+  assert.deepEqual((await why(p, unproved)).slice(3), [
+    "Nothing proved that it arrived. It may have, so that it is not sent again.",
+    "So: whether it arrived is not known.",
+  ]);
+  const early = await ask(w, "cli", "api", "Early?");
+  await post(w, "/decline", { correlation_id: early, reason: "No" });
+  assert.deepEqual((await why(p, early)).slice(1), [
+    "api declined: “No”",
+    "So: the ask is closed.",
+  ]);
+  assert.equal((await p.mesh("why", "ask-ffffffffffff")).code, 1);
+});
+
+Deno.test("`doctor` says how the daemon is, who is waited for and why", async () => {
+  await using p = place();
+  const { w, mesh } = p;
+  await enter(w, "api");
+  await join(w, "web");
+  await notify(w, "cli", "api");
+  await notify(w, "cli", "api");
+  await notify(w, "cli", "web");
+  const { db } = w.daemon.ground;
+  db.transactNow((tx) => tx.run("update messages set reason = 'no_transport' where seq < 3"));
+  await w.beat(31);
+  const { code, out } = await mesh("doctor");
+  assert.equal(code, 0);
+  assert.match(out, /^daemon +up\n/);
+  assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1: /);
+  assert.match(out, /\napi +2 +31 s +nothing leads there now/);
+  assert.doesNotMatch(out, /unaccounted/);
+  const json = JSON.parse((await mesh("doctor", "--json")).out);
+  assert.deepEqual([json.total, json.unaccounted, json.peers], [3, [], { online: 2 }]);
+  assert.equal(json.health.status, "ok");
+});
+
+Deno.test("`doctor --audit` counts by state, and is 1 when a message is not accounted for", async () => {
+  await using p = place();
+  const { w, mesh } = p;
+  await enter(w, "api");
+  await notify(w, "cli", "api");
+  await ask(w, "cli", "api");
+  const good = await mesh("doctor", "--audit");
+  assert.equal(good.code, 0);
+  assert.match(good.out, /\nqueued +2\ntotal +2\n0 unaccounted\n$/);
+  const { db } = w.daemon.ground;
+  db.transactNow((tx) =>
+    tx.run("update messages set ask_state = 'closed', closed_at = 1 where seq = 2")
+  );
+  const bad = await mesh("doctor", "--audit");
+  assert.equal(bad.code, 1);
+  assert.match(bad.out, /\n1 unaccounted\n +qd-000000000002 +queued: closed but queued\n$/);
+  assert.match((await mesh("doctor")).out, /1 not accounted for/);
+});
+
+Deno.test("`doctor` without a daemon is 1, with the line that starts it", async () => {
+  const { terminal, lines } = paper();
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const port = String(listener.addr.port);
+  listener.close(); // It was free a moment ago, so that nobody listens there.
+  const env = { MESH_CONFIG: "/none", MESH_STATE: "/none", MESH_DAEMON__PORT: port };
+  assert.equal(await runCli(["doctor"], env, terminal), 1);
+  assert.match(lines.out, /^error +daemon +no daemon answers at [^]*?fix: mesh up\n/);
+});

@@ -1,0 +1,72 @@
+/** The commands that start agents, against a daemon in memory with a made-up tmux. */
+
+import assert from "node:assert/strict";
+import { listening } from "../../support/cli/listening_daemon.ts";
+import { agent, restartAndComeBack } from "../../support/daemon/restarts.ts";
+import { SOCKET, spawningWorld, type WorldSettings } from "../../support/daemon/spawns.ts";
+
+async function house(settings: WorldSettings = {}) {
+  const inner = await spawningWorld({ settings });
+  const { mesh, stop } = listening(inner.w);
+  return {
+    ...inner,
+    mesh,
+    async [Symbol.asyncDispose]() {
+      await inner[Symbol.asyncDispose]();
+      await stop();
+    },
+  };
+}
+
+Deno.test("mesh spawn starts an agent, and says where", async () => {
+  await using at = await house();
+  const { mesh, folder, terminals } = at;
+  const words = ["spawn", folder, "--backend", "codex", "--name", "api", "--circle", "red"];
+  const { code, out, err } = await mesh([...words, "--message", "Begin"]);
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /^api {2}awaiting, tmux red %1 {2}spawn-[0-9a-f]{12}\nmessage: awaiting_reg/);
+  assert.equal(terminals.launches[0]?.cwd, folder);
+  const refused = await mesh(["spawn", "/", "--backend", "codex"]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /spawn\.allowed_paths/);
+  assert.equal((await mesh(["spawn", folder, "--backend", "rm"])).code, 2);
+  assert.equal((await mesh(["spawn", folder])).code, 2);
+});
+
+Deno.test("mesh spawn names the pane that it runs in, so that its window can be split", async () => {
+  await using at = await house({ "daemon.circle_boundary": "window" });
+  const { mesh, folder, terminals } = at;
+  const { pane_id } = terminals.userPane();
+  const inside = { TMUX: `${SOCKET},123,0`, TMUX_PANE: pane_id };
+  const { code, err } = await mesh(["spawn", folder, "--backend", "codex"], inside);
+  assert.deepEqual([code, err], [0, ""]);
+  assert.equal(terminals.launches[0]?.how, `split ${pane_id}`);
+});
+
+Deno.test("mesh peer restart shows the way it went, and what would run", async () => {
+  await using at = await house();
+  const { mesh } = at;
+  await agent(at);
+  const dry = await mesh(["peer", "restart", "api", "--dry-run"]);
+  assert.equal(dry.code, 0);
+  assert.match(dry.out, /^would_restart {2}preflight {2}restart-/);
+  assert.match(dry.out, /resumed: codex .*--key \[redacted\] resume s-1$/m);
+  const begun = await mesh(["peer", "restart", "api", "--no-wait", "--json"]);
+  assert.equal(JSON.parse(begun.out).outcome, "in_progress");
+  const failed = await mesh(["peer", "restart", "api"]);
+  assert.equal(failed.code, 1);
+  assert.match(failed.out, /preflight: restart_in_progress/);
+  assert.equal((await mesh(["peer", "restart", "nobody"])).code, 1);
+});
+
+Deno.test("mesh peer fork starts a sibling, and the source stays", async () => {
+  await using at = await house();
+  const { mesh, terminals } = at;
+  await agent(at);
+  const { code, out, err } = await mesh(["peer", "fork", "api", "--backend", "generic"]);
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /generic has no hooks here/);
+  assert.equal(terminals.launches.length, 1);
+  assert.equal((await mesh(["peer", "fork", "api", "--backend", "codex"])).code, 1);
+  assert.equal((await restartAndComeBack(at)).answer.outcome, "restarted");
+});

@@ -1,0 +1,190 @@
+/** `mesh hook` as a process: it hands events on, and whatever goes wrong is silence. */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { roleOf, ROLES } from "../../../cli/commands/roles.ts";
+import { announce } from "../../../cli/hook/hook.ts";
+import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+
+const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
+const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };
+
+/** A state directory of its own. */
+class Home implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-hook-" });
+  readonly env = { MESH_STATE: this.dir };
+
+  write(path: string, text: string): void {
+    Deno.writeTextFileSync(`${this.dir}/${path}`, text, { mode: 0o600 });
+  }
+
+  /** What the hook has logged; nothing when there is no log. */
+  get log(): string {
+    return readTextOrNothing(`${this.dir}/hook.log`) ?? "";
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+interface Hooked {
+  readonly code: number;
+  readonly out: string;
+  readonly ms: number;
+}
+
+/** Runs `mesh hook` as an agent does. */
+async function hook(
+  home: Home,
+  env: Record<string, string> = {},
+  event: string | null = "UserPromptSubmit",
+  agent = "claude-code",
+  payload: Readonly<Record<string, unknown>> = PAYLOAD,
+): Promise<Hooked> {
+  const began = performance.now();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", MAIN, "hook", agent, ...(event === null ? [] : [event])],
+    env: { ...home.env, ...env },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify(payload)));
+  await writer.close();
+  const { code, stdout, stderr } = await child.output();
+  assert.equal(new TextDecoder().decode(stderr), "");
+  return { code, out: new TextDecoder().decode(stdout), ms: performance.now() - began };
+}
+
+/** Something that answers where a daemon would; what it was sent is kept. */
+function fakeDaemon(home: Home, answer: () => Response | Promise<Response>, more = {}) {
+  const requests: { headers: Headers; body: unknown }[] = [];
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
+  const server = Deno.serve(options, async (request) => {
+    requests.push({ headers: request.headers, body: await request.json() });
+    return await answer();
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  home.write("daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at: "", ...more }));
+  home.write("hook.token", "tok-hook\n");
+  return { requests, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+Deno.test("a hook hands its event on, says who it is, and prints the answer", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({ answered: true }));
+  const env = { CLAUDE_PID: "4242", TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" };
+  const { code, out } = await hook(home, env);
+  assert.deepEqual([code, JSON.parse(out)], [0, { answered: true }]);
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, PAYLOAD);
+  const said = ["authorization", "x-mesh-agent-pid", "x-mesh-pane", "x-mesh-tmux"];
+  assert.deepEqual(said.map((name) => request?.headers.get(name)), [
+    ...["Bearer tok-hook", "4242", "%7", "/tmp/sock,1,0"],
+  ]);
+});
+
+Deno.test("a hook hands on what is long, and prints an answer that is long", async () => {
+  using home = new Home();
+  const long = "ü".repeat(300_000);
+  await using daemon = fakeDaemon(home, () => Response.json({ long }));
+  const payload = { ...PAYLOAD, prompt: long };
+  const { code, out } = await hook(home, {}, "UserPromptSubmit", "claude-code", payload);
+  assert.deepEqual([code, JSON.parse(out)], [0, { long }]);
+  assert.deepEqual(daemon.requests.map(({ body }) => body), [payload]);
+});
+
+Deno.test("a hook without a daemon, or with a dead one's notice, is silent", async () => {
+  using home = new Home();
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  const notice = { pid: 4_000_000, url: "http://127.0.0.1:9", started_at: "" };
+  home.write("daemon.json", JSON.stringify(notice));
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.equal(home.log, "");
+});
+
+Deno.test("a hook sends nothing to where a daemon was whose pid is another process's now", async () => {
+  using home = new Home();
+  const process_started = "1"; // That of the machine's first process; ours began later.
+  await using daemon = fakeDaemon(home, () => Response.json({}), { process_started });
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.deepEqual(daemon.requests, []);
+});
+
+Deno.test("a hook whose daemon fails says so in the log only", async () => {
+  using home = new Home();
+  await using _daemon = fakeDaemon(home, () => new Response("oops", { status: 500 }));
+  assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
+  assert.match(home.log, /UserPromptSubmit: The daemon answered 500/);
+});
+
+Deno.test("a hook gives up on a daemon that does not answer, in time and says so in the log only", async () => {
+  using home = new Home();
+  const { promise: never, resolve } = Promise.withResolvers<Response>();
+  await using _daemon = fakeDaemon(home, () => never);
+  const { code, out, ms } = await hook(home);
+  resolve(Response.json({}));
+  assert.deepEqual([code, out], [0, ""]);
+  assert.match(home.log, /UserPromptSubmit: The daemon has not answered in time/);
+  assert(ms >= 1_400 && ms < 3_000, `${ms} ms`);
+});
+
+Deno.test("only a permission waits for the human, as long as the daemon's notice says", async () => {
+  using home = new Home();
+  const pending: PromiseWithResolvers<Response>[] = [];
+  const answer = () => {
+    const line = Promise.withResolvers<Response>();
+    pending.push(line);
+    return line.promise;
+  };
+  await using daemon = fakeDaemon(home, answer, { approval_seconds: 1 });
+  const permission = await hook(home, {}, "PermissionRequest");
+  assert.deepEqual([permission.code, permission.out], [0, ""]);
+  assert(permission.ms >= 2_400 && permission.ms < 4_500, `${permission.ms} ms`);
+  const named = { ...PAYLOAD, hook_event_name: "PermissionRequest" };
+  const unnamed = await hook(home, {}, null, "claude-code", named);
+  assert(unnamed.ms >= 2_400 && unnamed.ms < 4_500, `the payload says so: ${unnamed.ms} ms`);
+  const prompt = await hook(home);
+  assert(prompt.ms >= 1_400 && prompt.ms < 2_400, `${prompt.ms} ms`);
+  assert.equal(daemon.requests.length, 3);
+  for (const line of pending) line.resolve(Response.json({}));
+});
+
+Deno.test("Copilot CLI's events are named for it, and its permissions wait for the human", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({ behavior: "deny" }));
+  const asked = await hook(home, { MESH_AGENT_PID: "4242" }, "permissionRequest", "copilot");
+  assert.deepEqual(JSON.parse(asked.out), { behavior: "deny" });
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, { ...PAYLOAD, hookName: "permissionRequest" });
+  assert.equal(request?.headers.get("x-mesh-agent-pid"), "4242");
+});
+
+Deno.test("what starts in a session of Copilot CLI's announces it, and keeps its faults to the log", async () => {
+  using home = new Home();
+  const env = { ...home.env, COPILOT_AGENT_SESSION_ID: "s-1", TMUX_PANE: "%7" };
+  await announce(env); // Nobody is there to hear it.
+  let status = 200;
+  await using daemon = fakeDaemon(home, () => Response.json({}, { status }));
+  await announce(home.env); // No session of Copilot's.
+  await announce(env);
+  assert.equal(daemon.requests.length, 1);
+  const [request] = daemon.requests;
+  assert.deepEqual(request?.body, { hookName: "arrived", sessionId: "s-1", cwd: Deno.cwd() });
+  const said = ["x-mesh-agent-pid", "x-mesh-pane"].map((name) => request?.headers.get(name));
+  assert.deepEqual(said, [String(Deno.ppid), "%7"]);
+  assert.equal(home.log, "");
+  status = 500;
+  await announce(env);
+  assert.match(home.log, /copilot arrived: The daemon answered 500/);
+});
+
+Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
+  for (const words of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
+    assert.equal(roleOf(["hook", ...words]), ROLES.hook, words.join(" "));
+  }
+  assert.equal(roleOf(["hook", "--help"]), undefined);
+  assert.equal(roleOf(["hook", "-h"]), undefined);
+});

@@ -1,0 +1,131 @@
+/** How the CLI prints and reads: widths, tables, cleaning, the event stream. */
+
+import assert from "node:assert/strict";
+import { clean, ink, print, printJson, printTable } from "../../../cli/output/print.ts";
+import { fit, layOut, widthOf } from "../../../cli/output/table.ts";
+import { parseEvents, type StreamEvent, watchEvents } from "../../../cli/client/event_stream.ts";
+import { hurried, paper } from "../../support/cli/captured_output.ts";
+
+Deno.test("widths count cells: two for wide characters and emoji, none for marks", () => {
+  // deno-fmt-ignore
+  const rows: [string, number][] = [
+    ["",          0],
+    ["plain",     5],
+    ["größe",     5],
+    ["e\u0301",   1],
+    ["日本語",      6],
+    ["한글",       4],
+    ["ａｂ",       4],
+    ["🚀",        2],
+    ["👩‍💻",        2],
+    ["🇩🇪",        2],
+    ["✓",         1],
+    ["a\u200db",  2],
+  ];
+  for (const [text, width] of rows) assert.equal(widthOf(text), width, JSON.stringify(text));
+});
+
+Deno.test("what does not fit is cut before an ellipsis, and never through a character", () => {
+  assert.equal(fit("abcdef", 6), "abcdef");
+  assert.equal(fit("abcdefg", 6), "abcde…");
+  assert.equal(fit("日本語の", 6), "日本…");
+  assert.equal(fit("👩‍💻👩‍💻👩‍💻", 5), "👩‍💻👩‍💻…");
+  assert.equal(fit("abc", 0), "");
+});
+
+Deno.test("the widest columns give way first, and all of them fit the terminal", () => {
+  const line = ["id-1", "x".repeat(90), "y".repeat(40)];
+  for (const columns of [200, 80, 40, 20]) {
+    const widths = layOut([line], { columns });
+    const total = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1);
+    assert.ok(total <= columns, `${total} > ${columns}`);
+  }
+  assert.deepEqual(layOut([line], { columns: 80 }), [4, 36, 36]);
+  assert.deepEqual(layOut([line], { columns: undefined }), [4, 90, 40]);
+  assert.deepEqual(layOut([line], { columns: 80, kept: [true, false, true] }), [4, 32, 40]);
+});
+
+Deno.test("a table stands in columns, also beside wide characters", () => {
+  const { terminal, lines } = paper({ columns: 24 });
+  const columns = [
+    { title: "NAME", of: ([name]: string[]) => name ?? "" },
+    { title: "TEXT", of: ([, text]: string[]) => text ?? "" },
+  ];
+  printTable(terminal, columns, [["日本", "short"], ["api", "a text that is too long"]], "None");
+  assert.equal(lines.out, "NAME  TEXT\n日本  short\napi   a text that is to…\n");
+});
+
+Deno.test("an empty table is a sentence", () => {
+  const { terminal, lines } = paper();
+  printTable(terminal, [], [], "No peers yet");
+  assert.equal(lines.out, "No peers yet\n");
+});
+
+Deno.test("no text can bring control characters, escapes or changes of direction", () => {
+  const evil = "a\u001b[2Jb\u009b31mc\u0007d\u202ee\u2066f\r\ng\u007f\u0000";
+  assert.equal(clean(evil), "abcdef g");
+  const { terminal, lines } = paper({ colours: true });
+  print(terminal, evil, ink("red", evil));
+  assert.equal(lines.out, "abcdef g\u001b[31mabcdef g\u001b[0m\n");
+});
+
+Deno.test("JSON says the same, with the characters that terminals obey as escapes", () => {
+  const { terminal, lines } = paper();
+  const answer = { text: "a\u001b[2J\u009b31m\u202e\u2028日本" };
+  printJson(terminal, answer, 0);
+  assert.deepEqual(JSON.parse(lines.out), answer);
+  assert.doesNotMatch(lines.out.trimEnd(), /[\p{Cc}\p{Bidi_Control}\p{Zl}]/u);
+});
+
+Deno.test("colours are for terminals only", () => {
+  const { terminal, lines } = paper({ colours: false });
+  print(terminal, ink("green", "up"));
+  assert.equal(lines.out, "up\n");
+});
+
+async function* bytes(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield new TextEncoder().encode(chunk);
+}
+
+Deno.test("stream frames are read across chunks; comments are skipped", async () => {
+  const events = await Array.fromAsync(
+    parseEvents(
+      bytes(": hi\n\nid: 7\nevent: a", 'sk\ndata: {"x":', "1}\n\r", "\ndata: a\ndata: b\n\n"),
+    ),
+  );
+  assert.deepEqual(events, [
+    { id: "7", type: "ask", data: { x: 1 } },
+    { id: undefined, type: "message", data: "a\nb" },
+  ]);
+});
+
+Deno.test("a broken stream is taken up after the last event that came", async () => {
+  const asked: (string | null)[] = [];
+  const notices: string[] = [];
+  const over = new AbortController();
+  const parts = [`event: ready\ndata: {"last":4}\n\n`, `id: 5\nevent: ask\ndata: {}\n\n`];
+  const get = (path: string, init?: { headers?: Record<string, string> }) => {
+    asked.push(`${path} ${init?.headers?.["last-event-id"] ?? "-"}`);
+    return Promise.resolve(new Response(parts[asked.length - 1] ?? "id: 6\ndata: {}\n\n"));
+  };
+  const clock = hurried();
+  const heard: StreamEvent[] = [];
+  const watching = {
+    daemon: { get },
+    clock,
+    signal: over.signal,
+    query: { replay: "1" },
+    notice: (what: string) => void notices.push(what),
+  };
+  for await (const event of watchEvents(watching)) {
+    heard.push(event);
+    if (event.id === "6") over.abort();
+  }
+  assert.deepEqual(asked, [
+    "/events/stream?replay=1 -",
+    "/events/stream 4",
+    "/events/stream 5",
+  ]);
+  assert.deepEqual(heard.map(({ id, type }) => id ?? type), ["ready", "5", "6"]);
+  assert.deepEqual(notices, ["lost", "resumed", "lost", "resumed"]);
+});

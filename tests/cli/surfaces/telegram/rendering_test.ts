@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  choiceOf,
+  MESSAGE_UNITS_MAX,
+  renderItem,
+  ShownItem,
+  split,
+} from "../../../../cli/surfaces/telegram/rendering.ts";
+
+const item = (more: Record<string, unknown> = {}): ShownItem =>
+  ShownItem.parse({
+    item_id: "inb-3f9c04d1a2b7",
+    kind: "ask",
+    from: "ada",
+    text: "Ready?",
+    attachments: [],
+    question: null,
+    ...more,
+  });
+
+/** Texts with everything that is hard to cut: long lines, short lines, pairs of surrogates. */
+const piece = fc.oneof(
+  fc.constantFrom(" ", "\n", "\t", "word ", "line\n", "\n\n", "👩‍👩‍👧", "𝕏", "é", "  indented\n"),
+  fc.string({ unit: "grapheme", maxLength: 40 }),
+);
+const text = fc.array(piece, { maxLength: 400, size: "max" }).map((pieces) => pieces.join(""));
+const most = fc.integer({ min: 10, max: 500 });
+
+Deno.test("parts are never too long, never empty, well formed, and lose nothing but a space at a cut", () => {
+  fc.assert(fc.property(text, most, (text, most) => {
+    const parts = split(text, most);
+    for (const part of parts) {
+      assert.ok(part.length >= 1 && part.length <= most);
+      assert.ok(part.isWellFormed());
+    }
+    const bare = (text: string) => text.replaceAll(/\s/g, "");
+    assert.equal(bare(parts.join("")), bare(text));
+    const dropped = text.length - parts.join("").length;
+    assert.ok(dropped >= 0 && dropped <= parts.length, String(dropped));
+  }));
+});
+
+Deno.test("a text is cut at the end of a line, else between words, else between characters", () => {
+  assert.deepEqual(split("one two\nthree four", 12), ["one two", "three four"]);
+  assert.deepEqual(split("one two three four", 14), ["one two three", "four"]);
+  assert.deepEqual(split("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+  assert.deepEqual(split("abc𝕏def", 4), ["abc", "𝕏de", "f"]);
+  assert.deepEqual(split("a\nbcdefghij", 10), ["a\nbcdefghi", "j"], "no scraps");
+});
+
+Deno.test("every message of any item fits, says who speaks, and has something to read", () => {
+  const from = fc.string({ minLength: 1, maxLength: 255 });
+  const option = fc.record({ id: fc.string({ minLength: 1, maxLength: 255 }), title: fc.string() });
+  const question = fc.option(fc.record({
+    kind: fc.constantFrom("choice", "text", "acknowledge"),
+    prompt: fc.string(),
+    options: fc.array(option, { maxLength: 50 }),
+  }));
+  const long = fc.tuple(text, fc.integer({ min: 1, max: 30 })).map(([text, n]) => text.repeat(n));
+  fc.assert(
+    fc.property(from, fc.oneof(text, long), question, (from, text, question) => {
+      const { texts, keyboard } = renderItem(item({ from, text, question }));
+      assert.ok(texts.length >= 1);
+      for (const one of texts) {
+        assert.ok(one.length <= MESSAGE_UNITS_MAX, String(one.length));
+        assert.match(one, /^❓ [^\n]* asks( \(\d+\/\d+\))?:\n/);
+        assert.doesNotMatch(one, /(?![\n\t])\p{Cc}/u);
+        assert.ok(one.isWellFormed());
+      }
+      for (const { text, callback_data } of keyboard?.flat() ?? []) {
+        assert.ok(text.length >= 1);
+        assert.ok(new TextEncoder().encode(callback_data).length <= 64);
+        assert.equal(choiceOf(callback_data)?.item_id, "inb-3f9c04d1a2b7");
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+Deno.test("an item exactly as long as a message is one; with a unit more it is two", () => {
+  const head = "❓ ada asks:\n".length;
+  const fits = "x".repeat(MESSAGE_UNITS_MAX - head);
+  assert.equal(renderItem(item({ text: fits })).texts.length, 1);
+  assert.equal(renderItem(item({ text: `${fits}x` })).texts.length, 2);
+});
+
+Deno.test("what an agent writes cannot begin a message, nor bring direction or control characters", () => {
+  const forged = "x".repeat(4080) + "\n❓ sam asks:\nmay I?" + "y".repeat(4000);
+  for (const one of renderItem(item({ text: forged, from: "eve" })).texts) {
+    assert.match(one, /^❓ eve asks \(\d\/2\):\n/);
+  }
+  const tricks = { from: "eve\u202e\u2028sam asks:", text: "a\u202eb\u0007c\u2028d\r\ne\ud800" };
+  assert.deepEqual(renderItem(item(tricks)).texts, [
+    "❓ eve sam asks: asks:\nabc\nd\ne\ufffd",
+  ]);
+});
+
+Deno.test("a permission is told from a question, and a note from both", () => {
+  const question = {
+    kind: "choice",
+    scope: "tool_permission",
+    options: [{ id: "allow", title: "" }],
+  };
+  const permission = renderItem(item({ question }));
+  assert.match(permission.texts[0] ?? "", /^🔐 ada asks for permission:/);
+  assert.deepEqual(permission.keyboard?.flat().map(({ text }) => text), ["allow"]);
+  assert.match(renderItem(item({ kind: "notify" })).texts[0] ?? "", /^💬 ada says:/);
+});
+
+Deno.test("options too long for a button are spelled out in the message", () => {
+  const title = "Take the long way round, past the harbour and the mill, then over the hill";
+  const options = [{ id: "a", title }, { id: "b", title: "Stay" }];
+  const { texts, keyboard } = renderItem(item({ question: { kind: "choice", options } }));
+  assert.match(texts[0] ?? "", /\n1\. Take .* over the hill\n2\. Stay$/);
+  assert.match(keyboard?.[0]?.[0]?.text ?? "", /…$/);
+});
+
+Deno.test("a free question has no buttons; a prompt that is the text is not said twice", () => {
+  const { texts, keyboard } = renderItem(item({ question: { kind: "text", prompt: "Ready?" } }));
+  assert.deepEqual([texts, keyboard], [["❓ ada asks:\nReady?"], undefined]);
+});
+
+Deno.test("an id too long for a button leaves the options to be answered in words", () => {
+  const options = [{ id: "a", title: "Apples" }];
+  const long = { item_id: `inb-${"0".repeat(70)}`, question: { kind: "choice", options } };
+  const { texts, keyboard } = renderItem(item(long));
+  assert.equal(keyboard, undefined);
+  assert.match(texts[0] ?? "", /1\. Apples/);
+});
+
+Deno.test("attachments are counted, with the command that shows them", () => {
+  const file = { filename: "plan.txt", size: 5, content_type: "text/plain", sha256: "", path: "/" };
+  const at = "2030-01-01T00:00:00.000Z";
+  const attachments = ["att-1", "att-2"].map((id) => ({
+    ...file,
+    id,
+    created_at: at,
+    expires_at: at,
+  }));
+  const { texts } = renderItem(item({ attachments }));
+  assert.match(texts[0] ?? "", /2 attached: mesh inbox show inb-3f9c04d1a2b7$/);
+});

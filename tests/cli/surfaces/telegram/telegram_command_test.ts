@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { systemClock } from "kit/core/clock.ts";
+import { Secret } from "kit/core/settings.ts";
+import { runCli } from "../../../../cli.ts";
+import { BotApi, BotFault } from "../../../../cli/surfaces/telegram/bot_api.ts";
+import { paper } from "../../../support/cli/captured_output.ts";
+import { FakeBotApi, TOKEN } from "../../../support/telegram/fake_bot_api.ts";
+
+const serving = { port: 0, hostname: "127.0.0.1", onListen: () => {} } as const;
+
+/** A home without a daemon, and a Bot API that listens. */
+function place() {
+  const dir = Deno.makeTempDirSync();
+  const bot = new FakeBotApi(systemClock);
+  const server = Deno.serve(serving, bot.fetch);
+  const base = `http://127.0.0.1:${server.addr.port}`;
+  const env = {
+    MESH_CONFIG: join(dir, "config.yaml"),
+    MESH_STATE: dir,
+    MESH_DAEMON__PORT: "1",
+    TELEGRAM_API_BASE: base,
+  };
+  return {
+    dir,
+    bot,
+    base,
+    async mesh(more: Record<string, string> = {}) {
+      const { terminal, lines } = paper();
+      const code = await runCli(["surface", "telegram"], { ...env, ...more }, terminal);
+      return { code, ...lines };
+    },
+    async [Symbol.asyncDispose]() {
+      await server.shutdown();
+      Deno.removeSync(dir, { recursive: true });
+    },
+  };
+}
+
+const SET = { MESH_SURFACES__TELEGRAM__TOKEN: TOKEN, MESH_SURFACES__TELEGRAM__CHAT_ID: "815" };
+
+Deno.test("without its settings the surface is misconfigured, and each missing key is named", async () => {
+  await using p = place();
+  const { code, out, err } = await p.mesh();
+  assert.deepEqual([code, out], [2, ""]);
+  assert.match(err, /^mesh: surfaces\.telegram\.token is missing/m);
+  assert.match(err, /^mesh: surfaces\.telegram\.chat_id is missing/m);
+  assert.ok(err.includes(join(p.dir, "config.yaml")));
+  const { MESH_SURFACES__TELEGRAM__CHAT_ID } = SET;
+  const without_token = await p.mesh({ MESH_SURFACES__TELEGRAM__CHAT_ID });
+  assert.equal(without_token.code, 2);
+  assert.doesNotMatch(without_token.err, /chat_id/);
+});
+
+Deno.test("without a chat, those that wrote to the bot are named, and nothing is confirmed", async () => {
+  await using p = place();
+  const { MESH_SURFACES__TELEGRAM__TOKEN } = SET;
+  const none = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN });
+  assert.match(none.err, /chat_id is missing[^]*Write to the bot/);
+  p.bot.write("Hello");
+  p.bot.write("Hi", { chat: { id: -42, type: "group" } });
+  const { code, err } = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN });
+  assert.equal(code, 2);
+  assert.match(err, /815 \(private\), -42 \(group\)/);
+  assert.equal(p.bot.updates.length, 2);
+  const wrong = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN: "4711:wrongwrong" });
+  assert.match(wrong.err, /cannot be listed: Unauthorized/);
+});
+
+Deno.test("the settings are read from the file too, and a bad one is named without the token", async () => {
+  await using p = place();
+  const file = join(p.dir, "config.yaml");
+  Deno.writeTextFileSync(
+    file,
+    `surfaces: {telegram: {token: "${TOKEN}", chat_id: -1001234567890}}`,
+  );
+  assert.equal((await p.mesh()).code, 3);
+  Deno.writeTextFileSync(file, `surfaces: {telegram: {token: "${TOKEN}/../x", chat_id: my chat}}`);
+  const { code, err } = await p.mesh();
+  assert.equal(code, 2);
+  assert.match(err, /surfaces\.telegram\.token: found a value/);
+  assert.match(err, /surfaces\.telegram\.chat_id: found "my chat"/);
+  assert.doesNotMatch(err, /topsecret/);
+});
+
+Deno.test("without a daemon it is 3, with the line that starts one", async () => {
+  await using p = place();
+  const { code, err } = await p.mesh(SET);
+  assert.equal(code, 3);
+  assert.match(err, /No daemon answers[^]*Start it with: mesh up\n$/);
+  assert.deepEqual(p.bot.calls, [], "Telegram is not asked for nothing");
+});
+
+Deno.test("the token goes to https, or to this machine, and nowhere else", async () => {
+  await using p = place();
+  for (const base of ["http://api.test", "ftp://127.0.0.1", "not an address", "//x"]) {
+    const { code, err } = await p.mesh({ ...SET, TELEGRAM_API_BASE: base });
+    assert.equal(code, 2, base);
+    assert.match(err, /TELEGRAM_API_BASE: allowed: an https address/);
+  }
+});
+
+/** Calls a server that answers each request like this; how the call failed. */
+async function faultOf(
+  answer: (request: Request) => Response | Promise<Response>,
+): Promise<BotFault> {
+  await using server = Deno.serve(serving, answer);
+  const base = `http://127.0.0.1:${server.addr.port}`;
+  return await failing(base);
+}
+
+async function failing(base: string): Promise<BotFault> {
+  const token = new Secret(TOKEN), clock = systemClock;
+  const bot = new BotApi({
+    base,
+    token,
+    chat_id: "815",
+    clock,
+    fetch: (request) => fetch(request),
+  });
+  try {
+    await bot.sendMessage({ text: "Hi" }, new AbortController().signal);
+  } catch (fault) {
+    assert.ok(fault instanceof BotFault, String(fault));
+    const told = `${fault.message} ${fault.stack} ${Deno.inspect(fault)} ${fault.cause}`;
+    assert.doesNotMatch(told, /topsecret/);
+    return fault;
+  }
+  throw new Error("It did not fail");
+}
+
+const refusing = (status: number, more: Record<string, unknown> = {}) => () =>
+  Response.json({ ok: false, error_code: status, description: "No", ...more }, { status });
+
+/** Sends the token on, to where it would be taken. */
+function elsewhere({ url }: Request): Response {
+  if (url.endsWith("/ok")) return Response.json({ ok: true, result: { message_id: 1 } });
+  return Response.redirect(new URL("/ok", url), 307);
+}
+
+Deno.test("a fault has its class by what is known of the call, and never holds the token", async () => {
+  // deno-fmt-ignore
+  const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
+    ["a bad request",          "bad_request",  refusing(400)],
+    ["a token refused",        "unauthorized", refusing(401)],
+    ["a bot that was blocked", "forbidden",    refusing(403)],
+    ["a malformed token",      "unauthorized", refusing(404)],
+    ["a rival",                "conflict",     refusing(409)],
+    ["too many",               "rate_limited", refusing(429)],
+    ["a fault of Telegram's",  "unclear",      refusing(500)],
+    ["a gateway's page",       "unclear",      () => new Response("<html>", { status: 502 })],
+    ["a page that says yes",   "unclear",      () => new Response("<html>")],
+    ["no such page",           "bad_request",  () => new Response("<html>", { status: 404 })],
+    ["a redirect",             "unclear",      elsewhere],
+    ["another shape",          "unclear",      () => Response.json({ ok: true, result: [] })],
+    ["the address repeated",   "bad_request",  ({ url }) => refusing(400, { description: url })()],
+  ];
+  for (const [name, error_class, answer] of answers) {
+    assert.equal((await faultOf(answer)).error_class, error_class, name);
+  }
+});
+
+Deno.test("a port where nobody listens is no send; a connection that breaks off is unclear", async () => {
+  const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const { port } = free.addr;
+  free.close();
+  assert.equal((await failing(`http://127.0.0.1:${port}`)).error_class, "network");
+  assert.equal((await failing("http://name.invalid")).error_class, "network");
+  using breaking = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const accepting = (async () => {
+    const connection = await breaking.accept();
+    await connection.read(new Uint8Array(1024));
+    connection.close();
+  })();
+  const broken = await failing(`http://127.0.0.1:${breaking.addr.port}`);
+  assert.equal(broken.error_class, "unclear");
+  await accepting;
+});
+
+Deno.test("how long to wait, and where a group has moved, are read from the refusal", async () => {
+  const limited = await faultOf(refusing(429, { parameters: { retry_after: 3 } }));
+  assert.equal(limited.retry_after_ms, 3000);
+  const moved = await faultOf(refusing(400, { parameters: { migrate_to_chat_id: -100 } }));
+  assert.match(moved.message, /the chat's new id is -100/);
+});

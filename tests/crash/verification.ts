@@ -1,0 +1,106 @@
+/** What came of a storm of kills: the database and the clients, beside what was acknowledged. */
+
+import { DatabaseSync } from "node:sqlite";
+import { FakeClock } from "../support/clock.ts";
+import { world } from "../support/world.ts";
+import type { Acknowledged, Cast, Told } from "./kill_storm.ts";
+
+/** Longer than the lack of a proof is waited for. */
+const LATER_SECONDS = 31;
+
+export interface Outcome {
+  readonly kills: number;
+  readonly acknowledged: number;
+  /** Acknowledged, messages or replies, and not in the database. */
+  readonly lost: number;
+  /** Acknowledged, and never brought to the client with receipts, or to the one who drains. */
+  readonly undelivered: number;
+  /** Repeats that the client with receipts dropped by their id: allowed. */
+  readonly repeats: number;
+  /** Applied twice by the client with receipts, under another id, or drained twice. */
+  readonly applied_twice: number;
+  /** Sent more than once to the client without receipts. */
+  readonly sent_twice: number;
+  /** Applied later than what the same sender said after it. */
+  readonly out_of_order: number;
+  /** Sent without a proof, and not told as unproved. */
+  readonly unlisted: number;
+  /** Rows that are in no state, or counted twice. */
+  readonly unaccounted: number;
+  readonly integrity: string;
+  readonly slowest_start_ms: number;
+}
+
+interface Scene {
+  readonly cast: Cast;
+  readonly acknowledged: Acknowledged;
+  readonly told: Told;
+}
+
+export async function look(path: string, scene: Scene) {
+  const { cast: { careful, plain }, acknowledged: { messages, replies }, told } = scene;
+  const rows = rowsOf(path);
+  const idents = [...messages.keys()];
+  const here = new Set([...careful.came.keys()].map(identOf));
+  const drained = new Set(told.drained);
+  const counted = Object.values(told.counts).reduce((sum, count) => sum + count, 0);
+  const silent = idents.filter((ident) => messages.get(ident) === "careful" && !here.has(ident));
+  const left = idents.filter((ident) => messages.get(ident) === "away" && !drained.has(ident));
+  const ends = new Set(careful.applied);
+  const untold = [...replies.keys()].filter((id) => !ends.has(`end of ${id}`));
+  return {
+    acknowledged: messages.size + replies.size,
+    lost: idents.filter((ident) => !rows.idents.has(ident)).length +
+      [...replies].filter(([id, reply]) => rows.replies.get(identOf(id)) !== reply).length,
+    undelivered: silent.length + untold.length +
+      left.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
+    repeats: [...careful.came.values()].reduce((sum, { times }) => sum + times - 1, 0),
+    applied_twice: careful.applied.length - ends.size + told.drained.length - drained.size,
+    sent_twice: [...plain.came.values()].filter(({ times }) => times > 1).length,
+    out_of_order: outOfOrder(careful.applied) + outOfOrder(plain.applied),
+    unlisted: await unlisted(path),
+    unaccounted: Math.abs(rows.count - counted) + (rows.count - rows.idents.size),
+    integrity: rows.integrity,
+  };
+}
+
+function rowsOf(path: string) {
+  using db = new DatabaseSync(path);
+  const rows = db.prepare("select ident, state, reply from messages").all();
+  return {
+    count: rows.length,
+    idents: new Set(rows.map(({ ident }) => String(ident))),
+    states: new Map(rows.map(({ ident, state }) => [String(ident), String(state)])),
+    replies: new Map(rows.map(({ ident, reply }) => [String(ident), reply])),
+    integrity: String(db.prepare("pragma integrity_check").get()?.["integrity_check"]),
+  };
+}
+
+/** Each text begins with its sender and a number that rises. */
+function outOfOrder(applied: readonly string[]): number {
+  const last = new Map<string, string>();
+  let count = 0;
+  for (const said of applied) {
+    const [, from = "", number = ""] = /^(\d+-\d+) (\d{6}) /.exec(said) ?? [];
+    if (number === "") continue;
+    if ((last.get(from) ?? "") >= number) count++;
+    last.set(from, number);
+  }
+  return count;
+}
+
+/** The same database half a minute later, in a daemon with a clock of ours: what is not listed. */
+async function unlisted(path: string): Promise<number> {
+  await using later = world({ db_path: path, clock: new FakeClock() });
+  using db = new DatabaseSync(path);
+  await later.beat(LATER_SECONDS);
+  const sent = db.prepare(
+    "select count(*) as count from messages where state = 'sent' and not repeatable",
+  ).get();
+  return Number(sent?.["count"]) - later.daemon.delivery.audit().unproved;
+}
+
+/** The 12 digits that all ids of a message share. */
+export function identOf(id: string): string {
+  return id.split("-")[1] ?? "";
+}

@@ -1,0 +1,36 @@
+/** `HEAD`: what a `GET` would say of itself, without saying it. */
+
+import assert from "node:assert/strict";
+import { world } from "../../support/world.ts";
+import { enter } from "../../support/daemon/peer_clients.ts";
+
+Deno.test("HEAD has the status and headers of GET, its length too, and no body", async () => {
+  await using w = world();
+  await enter(w, "api");
+  for (const path of ["/peers", "/peers/api", "/health", "/docs", "/openapi.json", "/metrics"]) {
+    const full = await w.fetch(path), head = await w.fetch(path, { method: "HEAD" });
+    const length = (await full.bytes()).length;
+    assert.equal(head.status, 200);
+    assert.equal(head.headers.get("content-type"), full.headers.get("content-type"), path);
+    const told = Number(head.headers.get("content-length"));
+    // What they say of time differs by a digit or two.
+    assert.ok(Math.abs(told - length) < 32 && told > 0, `${path}: ${told} and ${length}`);
+    assert.equal((await head.bytes()).length, 0);
+  }
+  for (const path of ["/peers/nobody", "/nowhere"]) {
+    assert.equal((await w.fetch(path, { method: "HEAD" })).status, 404);
+  }
+  const wrong = await w.fetch("/ask", { method: "HEAD" });
+  assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "POST"]);
+});
+
+Deno.test("HEAD of the stream begins none: nobody listens, and no dashboard is live", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await enter(w, "api");
+  const head = await w.fetch("/events/stream?surface=dashboard", { method: "HEAD" });
+  assert.equal(head.headers.get("content-type"), "text/event-stream");
+  assert.equal(head.headers.get("content-length"), null);
+  const body = { from_peer: "api", to_peer: "sam", text: "Here?" };
+  const { inbox } = await (await w.post("/ask", body)).json();
+  assert.deepEqual(inbox.surfaces, []);
+});

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import * as z from "zod";
+import type { Contract } from "kit/http/contract.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { routesOf } from "../../../daemon/app/routes.ts";
+import { BASE, HERE, type World, world } from "../../support/world.ts";
+import { enter, get, post } from "../../support/daemon/peer_clients.ts";
+
+/** What any route may refuse, beyond its own list. */
+const GENERAL: readonly ProblemCode[] = [
+  "bad_json",
+  "body_too_large",
+  "forbidden_host",
+  "forbidden_origin",
+  "invalid_request",
+  "method_not_allowed",
+  "not_found",
+  "unauthorized",
+];
+
+const NUL = "\u0000", LONE = "\ud800", HUGE = 1e308;
+const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+
+/** Values that no field expects; each is put in the place of every field. */
+const VALUES: readonly unknown[] = [
+  ...[null, true, -1, 0, 1.5, HUGE, -HUGE, 2 ** 53, "", " ", "x", NUL, `a${NUL}b`, LONE],
+  ...["\u202eabc", "🦊".repeat(300), "../../etc/passwd", "' or 1=1 --", "%", "%00", "{}"],
+  ...["__proto__", "constructor", "toString", "x".repeat(10_000)],
+  ...[[], {}, [null], [[]], { a: 1 }, [1, "a"], { __proto__: null, length: 1e9 }],
+];
+
+/** The fields that a route's body has. */
+function fieldsOf({ body }: Contract): string[] {
+  if (!body) return [];
+  // The output's side: that of `/ask` lies behind the folding of its keys.
+  const { properties } = z.toJSONSchema(body, { io: "output", unrepresentable: "any" });
+  return Object.keys(properties ?? {});
+}
+
+/** A body that every route in scope takes, so that one wrong field is what is wrong. */
+const WHOLE: Record<string, unknown> = {
+  from_peer: "ada",
+  to_peer: "bob",
+  text: "Hi",
+  correlation_id: "ask-ffffffffffff",
+  reason: "Busy",
+  peer_id: "bob",
+  name: "eve",
+  path: "/work",
+  backend: "sdk",
+  description: "x",
+  status: "seen",
+  drain_id: "drain-1",
+  surface: "s",
+  surface_ref: "1",
+  timeout_seconds: 0,
+  runtime_session_id: "s-1",
+};
+
+const BODIES: readonly (readonly [string, string, ProblemCode])[] = [
+  ["malformed", "{", "bad_json"],
+  ["not JSON", "to_peer=bob", "bad_json"],
+  ["cut off", `{"text": "a`, "bad_json"],
+  ["a comment", "{} // hi", "bad_json"],
+  ["null", "null", "invalid_request"],
+  ["an array", "[]", "invalid_request"],
+  ["a number", "5", "invalid_request"],
+  ["a string", `"x"`, "invalid_request"],
+  ["nested without end", deep, "invalid_request"],
+  ["too large", " ".repeat(1_048_577), "body_too_large"],
+];
+
+/** The routes that this file is about: JSON in, JSON out, known to this contract. */
+function contracts(w: World): Contract[] {
+  const foreign = /^\/(hooks|mcp|ws|events\/stream)/;
+  return routesOf(w.daemon).map(({ contract }) => contract)
+    .filter(({ path }) => !foreign.test(path));
+}
+
+function send(w: World, contract: Pick<Contract, "path" | "method">, init: RequestInit = {}) {
+  const path = contract.path.replaceAll(/:\w+/g, "bob");
+  return w.daemon.fetch(new Request(`${BASE}${path}`, { method: contract.method, ...init }), HERE);
+}
+
+/** Checks an answer: never a fault of ours, always flat, always a code that was announced. */
+async function check(contract: Contract, answer: Response, said: string): Promise<string> {
+  assert.notEqual(answer.status, 500, said);
+  if (answer.status === 200) {
+    await answer.body?.cancel();
+    return "";
+  }
+  const body = await answer.json();
+  assert.deepEqual([typeof body.error, typeof body.detail], ["string", "string"], said);
+  const code: string = body.error;
+  const announced: ProblemCode[] = [...GENERAL, ...contract.fails ?? []];
+  const rows = announced.filter((row) => saidOf(row) === code);
+  assert.ok(rows.length > 0, `${said}: ${code} is not announced`);
+  assert.ok(
+    rows.some((row) => PROBLEMS[row].status === answer.status),
+    `${said}: ${answer.status}`,
+  );
+  if (code === "invalid_request") assert.ok(Array.isArray(body.issues), said);
+  return code;
+}
+
+async function cast(): Promise<World> {
+  const w = world({ settings: { "human.name": "sam" } });
+  await enter(w, "ada");
+  await enter(w, "bob");
+  return w;
+}
+
+Deno.test("a body that cannot be taken is refused by every route that takes one", async () => {
+  await using w = await cast();
+  for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
+    for (const [name, body, code] of BODIES) {
+      const said = `${contract.method} ${contract.path}: ${name}`;
+      assert.equal(await check(contract, await send(w, contract, { body }), said), code, said);
+    }
+  }
+});
+
+Deno.test("a body that is too large is refused with and without a content-length [c1.body-size]", async () => {
+  await using w = await cast();
+  const chunk = new TextEncoder().encode("x".repeat(65_536));
+  for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        pulled += chunk.length;
+        controller.enqueue(chunk);
+      },
+    });
+    const streamed = await send(w, contract, { body });
+    assert.equal(await check(contract, streamed, contract.path), "body_too_large");
+    assert.ok(pulled < 2 * 1_048_576, "It read on after the limit");
+    const announced = await send(w, contract, {
+      body: "{}",
+      headers: { "content-length": "1048577" },
+    });
+    assert.equal(await check(contract, announced, contract.path), "body_too_large");
+  }
+});
+
+/** What is told all by its path. */
+const BARE: readonly string[] = [
+  ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/kill"],
+  ...["/jobs/:id/run", "/jobs/:id/retry", "/jobs/:id/pause", "/jobs/:id/resume"],
+];
+
+Deno.test("no value in the place of any field is a fault of ours", async () => {
+  await using w = await cast();
+  for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
+    const { peer_id, ...same } = WHOLE; // A registration is the same session's, again and again.
+    const whole = contract.path === "/peers" ? same : { ...same, peer_id };
+    const fields = fieldsOf(contract);
+    assert.ok(fields.length > 0 || BARE.includes(contract.path), contract.path);
+    for (const field of fields) {
+      for (const value of VALUES) {
+        const body = JSON.stringify({ ...whole, [field]: value });
+        const said = `${contract.method} ${contract.path} ${field}: ${JSON.stringify(value)}`;
+        await check(contract, await send(w, contract, { body }), said.slice(0, 200));
+      }
+    }
+  }
+  assert.deepEqual(w.logged, []);
+});
+
+Deno.test("keys of every object's prototype are keys like any other", async () => {
+  await using w = await cast();
+  const body = `{"__proto__": {"to_peer": "bob"}, "constructor": {"prototype": {"text": "x"}},
+    "from_peer": "ada", "text": "Hi", "metadata": {"__proto__": {"polluted": true}}}`;
+  for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
+    await check(contract, await send(w, contract, { body }), contract.path);
+  }
+  assert.equal("polluted" in {}, false);
+});
+
+Deno.test("no parameter and no query is a fault of ours", async () => {
+  await using w = await cast();
+  const odd = ["%00", "%ud800", "%ff", "%", "..", "%2e%2e", "%F0%9F%A6%8A", "__proto__", "'"];
+  const keys = "peer_id pane_id max_results limit since surface state";
+  for (const contract of contracts(w)) {
+    for (const value of [...odd, "9".repeat(400)]) {
+      const path = contract.path.replaceAll(/:\w+/g, value) as `/${string}`;
+      for (const key of ["", ...keys.split(" ")]) {
+        const asked = { method: contract.method, path: `${path}?${key}=${value}` as const };
+        const body = contract.body ? { body: JSON.stringify(WHOLE) } : {};
+        await check(contract, await send(w, asked, body), `${asked.path.slice(0, 80)} ${key}`);
+      }
+    }
+  }
+  assert.deepEqual(w.logged, []);
+});
+
+Deno.test("a wrong method is 405, and says which would be right", async () => {
+  await using w = await cast();
+  const known = new Map<string, Set<string>>();
+  for (const { path, method } of contracts(w)) {
+    known.set(path, (known.get(path) ?? new Set()).add(method));
+  }
+  for (const [path, methods] of known) {
+    for (const method of ["PUT", "PATCH", "POST", "DELETE", "GET"].filter((m) => !methods.has(m))) {
+      const answer = await send(w, { path, method } as Contract);
+      const { error } = await answer.json();
+      const other = path.includes("/:id") || /^\/(asks|inbox|peers|deliveries)\//.test(path);
+      if (other && error !== "method_not_allowed") continue; // Another route has this address.
+      assert.deepEqual([answer.status, error], [405, "method_not_allowed"], `${method} ${path}`);
+      assert.equal(answer.headers.get("allow"), [...methods].sort().join(", "), path);
+    }
+  }
+});
+
+Deno.test("an unknown route is 404, whatever it looks like", async () => {
+  await using w = world();
+  for (const path of ["/", "/nowhere", "/peers/", "/peers/x/y/z", "//peers", "/PEERS", "/ask%00"]) {
+    const answer = await get(w, path);
+    assert.deepEqual([answer.status, answer.error], [404, "not_found"], path);
+  }
+});
+
+Deno.test("a name that two peers bear is ambiguous wherever a peer is meant", async () => {
+  await using w = await cast();
+  await enter(w, "bob", { circle: "there" });
+  const { peer_id } = await enter(w, "eve");
+  const { correlation_id } = await post(w, "/ask", {
+    from_peer: "cli",
+    to_peer: peer_id,
+    text: "Hi",
+  });
+  const body = { ...WHOLE, correlation_id, circle: undefined, from_peer: "cli" };
+  const cases = [
+    ["/ask", body],
+    ["/notify", body],
+    ["/broadcast", { ...body, from_peer: "bob" }],
+    ["/ack", { ...body, from_peer: "bob" }],
+    ["/decline", { ...body, from_peer: "bob" }],
+    [`/asks/${correlation_id}/wait`, body],
+    [`/asks/${correlation_id}/cancel`, body],
+    ["/peer/unregister", body],
+    ["/peers/bob/touch", {}],
+  ] as const;
+  for (const [path, given] of cases) {
+    const answer = await post(w, path, given);
+    assert.deepEqual([answer.status, answer.error], [409, "ambiguous_peer"], path);
+    assert.equal(answer.candidates.length, 2);
+  }
+});

@@ -1,0 +1,51 @@
+/** What each tool of the message plane takes, by name, and what it promises of itself. */
+
+import assert from "node:assert/strict";
+import { connect, GENERATIONS, house } from "../../../../support/daemon/mcp_server.ts";
+
+/** Looks only; settles something; says something anew with each call. */
+type Manner = "looks" | "settles" | "says";
+
+/** Contract 6; a question mark stands behind what may be left out. */
+// deno-fmt-ignore
+const SIGNATURES: [tool: string, manner: Manner, takes: string][] = [
+  ["ask",             "says",    "peer message circle? attachments? reply_to? idempotency_key? wait_seconds?"],
+  ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
+  ["ask_many",        "says",    "peers message circle? timeout_seconds? idempotency_key?"],
+  ["ask_many_result", "looks",   "parent_id"],
+  ["ack",             "says",    "correlation_id message? attachments?"],
+  ["decline",         "says",    "correlation_id reason"],
+  ["answer",          "says",    "correlation_id option_id? text? outcome? message?"],
+  ["list_asks",       "looks",   "direction? state?"],
+  ["notify_peer",     "says",    "peer message attachments? circle? idempotency_key?"],
+  ["broadcast",       "says",    "message circle? idempotency_key?"],
+  ["list_peers",      "looks",   "circle?"],
+  ["whoami",          "looks",   ""],
+  ["set_description", "settles", "description"],
+  ["set_name",        "settles", "name"],
+  ["job_list",        "looks",   "state? mine? limit?"],
+  ["job_status",      "looks",   "job_id"],
+  ["job_update",      "settles", "job_id attempt_id? state? phase? state_reason? progress? progress_note? result_summary? error?"],
+  ["job_result",      "looks",   "job_id"],
+  ["search_messages", "looks",   "query? peer? with? kind? since? until? limit? cursor?"],
+  ["schedule_create", "says",    "peer message kind? fire_at? cron? timezone? circle? idempotency_key?"],
+  ["schedule_list",   "looks",   "state? peer? mine?"],
+];
+
+for (const generation of GENERATIONS) {
+  Deno.test(`${generation}: the tools take what contract 6 names, and say what they change`, async () => {
+    await using at = await connect(house().fetch, { generation });
+    const { tools } = await at.client.listTools();
+    for (const [name, manner, takes] of SIGNATURES) {
+      const tool = tools.find((tool) => tool.name === name);
+      const { properties = {}, required = [] } = tool?.inputSchema ?? {};
+      const taken = Object.keys(properties).map((key) => required.includes(key) ? key : `${key}?`);
+      assert.equal(taken.join(" "), takes, name);
+      const { readOnlyHint, idempotentHint, destructiveHint, openWorldHint } = tool?.annotations ??
+        {};
+      const looks = manner === "looks", again = manner !== "says";
+      assert.deepEqual([readOnlyHint, idempotentHint], [looks, again], name);
+      assert.deepEqual([destructiveHint, openWorldHint], [false, false], name);
+    }
+  });
+}

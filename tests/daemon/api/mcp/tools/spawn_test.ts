@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { enter, get, said } from "../../../../support/daemon/peer_clients.ts";
+import { connect } from "../../../../support/daemon/mcp_server.ts";
+import { agent } from "../../../../support/daemon/restarts.ts";
+import { passing, spawningWorld } from "../../../../support/daemon/spawns.ts";
+
+type House = Awaited<ReturnType<typeof spawningWorld>>;
+
+function connected({ w }: House, pid?: number) {
+  const headers: Record<string, string> = pid === undefined ? {} : { "x-mesh-pid": String(pid) };
+  const fetch = async (request: Request) => {
+    const { pathname } = new URL(request.url);
+    const { method } = request;
+    const body = method === "POST" ? await request.text() : null;
+    return await w.fetch(pathname, { method, headers: request.headers, body });
+  };
+  return connect(fetch, { headers });
+}
+
+Deno.test("an agent spawns another, and speaks to it in its own name", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, processes } = house;
+  processes.start(41);
+  await enter(w, "lead", { agent_pid: 41, circle: "red" });
+  await using at = await connected(house, 41);
+  const { refused, data, text } = await at.call("spawn_peer", {
+    path: folder,
+    backend: "codex",
+    message: "Begin",
+    idempotency_key: "one",
+  });
+  assert.equal(refused, false, text);
+  assert.deepEqual([data["tmux_session"], data["seed_state"]], ["red", "awaiting_registration"]);
+  const again = await at.call("spawn_peer", {
+    path: folder,
+    backend: "codex",
+    message: "Begin",
+    idempotency_key: "one",
+  });
+  assert.equal(again.data["spawn_id"], data["spawn_id"]);
+  assert.equal(said(w, "spawn").length, 1);
+});
+
+Deno.test("an agent that restarts itself does not wait for its own end", async () => {
+  await using house = await spawningWorld();
+  const { w } = house;
+  const { agent_pid } = await agent(house, { turn_state: "working" });
+  await using at = await connected(house, agent_pid);
+  const dry = await at.call("restart_peer", { peer: "api", dry_run: true });
+  assert.equal(dry.data["outcome"], "would_restart");
+  const own = await passing(w, at.call("restart_peer", { peer: "api" }));
+  assert.equal(own.data["outcome"], "in_progress", own.text);
+  assert.equal((await get(w, "/peers/api/restart")).stages.at(-1).stage, "quiesce");
+});
+
+Deno.test("a caller that nobody knows starts and stops nothing, unless it is allowed to", async () => {
+  for (const allowed of ["false", "true"]) {
+    const settings = { "daemon.mcp.allow_admin_tools": allowed };
+    await using house = await spawningWorld({ settings });
+    const { folder, terminals } = house;
+    await agent(house);
+    await using at = await connected(house);
+    const spawned = await at.call("spawn_peer", { path: folder, backend: "codex" });
+    const restart = await at.call("restart_peer", { peer: "api", dry_run: true });
+    const expected = allowed === "false";
+    assert.deepEqual([spawned.refused, restart.refused], [expected, expected]);
+    if (expected) assert.match(spawned.text + restart.text, /unknown_caller.*unknown_caller/s);
+    assert.equal(terminals.launches.length, expected ? 0 : 1);
+  }
+});

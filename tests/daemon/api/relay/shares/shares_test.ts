@@ -1,0 +1,178 @@
+/** Shares as a daemon makes them: by its route, a tool or the CLI, through a whole relay. */
+
+import assert from "node:assert/strict";
+import {
+  createShare,
+  listShares,
+  revokeShare,
+} from "../../../../../daemon/api/relay/shares/contract.ts";
+import { runCli } from "../../../../../cli.ts";
+import { paper } from "../../../../support/cli/captured_output.ts";
+import { enter } from "../../../../support/daemon/peer_clients.ts";
+import { connect } from "../../../../support/daemon/mcp_server.ts";
+import { HERE, type World, world, type WorldOptions } from "../../../../support/world.ts";
+import {
+  daemonId,
+  RELAY,
+  type RelayWorld,
+  relayWorld,
+  SECRET,
+} from "../../../../support/relay/relay_world.ts";
+
+/** A daemon whose tunnel stands, and that asks the very relay for its shares. */
+function connected(r: RelayWorld, number = 1): Promise<World> {
+  return r.daemon(number, { send: (request) => r.relay.fetch(request) });
+}
+
+async function withAgent(w: World, name = "web"): Promise<string> {
+  return (await enter(w, name, { agent_pid: 41 })).peer_id;
+}
+
+Deno.test("a daemon shares a peer by its name, and the link leads to that very peer", async () => {
+  await using r = relayWorld();
+  await using w = await connected(r);
+  const peer_id = await withAgent(w);
+  const made = await w.call(createShare, { body: { peer: "web", permissions: "rw" } });
+  assert.match(made.url, new RegExp(`^${RELAY}/s/sh_`));
+  assert.deepEqual([made.peer_id, made.daemon_id, made.permissions], [
+    peer_id,
+    daemonId(1),
+    "rw",
+  ]);
+  const page = await r.fetch(new URL(made.url).pathname);
+  assert.equal(page.status, 200);
+  assert.match(await page.text(), /<h1>web<\/h1>/);
+  const asked = await r.fetch(`${new URL(made.url).pathname}/ask`, {
+    method: "POST",
+    body: JSON.stringify({ text: "How far?" }),
+  });
+  assert.equal((await asked.json()).status, "pending");
+  assert.deepEqual((await w.call(listShares, {})).shares, [made]);
+  assert.deepEqual(await w.call(revokeShare, { params: { id: made.share_id } }), { ok: true });
+  assert.equal((await r.fetch(new URL(made.url).pathname)).status, 404);
+  assert.deepEqual((await w.call(listShares, {})).shares, []);
+});
+
+Deno.test("through the tunnel a guest hears the peer, and is cut off when the daemon ends the share", async () => {
+  await using r = relayWorld();
+  await using w = await connected(r);
+  const peer_id = await withAgent(w);
+  const { share_id } = await w.call(createShare, { body: { peer: peer_id } });
+  const stream = await r.fetch(`/s/${share_id}/stream`);
+  const heard: string[] = [];
+  const reading = (async () => {
+    for await (const text of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      heard.push(text);
+    }
+  })().catch((fault: unknown) => fault);
+  await r.clock.settle();
+  await w.post("/notify", { from_peer: "cli", to_peer: "web", text: "main is green" });
+  await r.clock.settle();
+  const news = heard.join("");
+  assert.match(news, /event: notification/);
+  assert.ok(news.includes(peer_id) && !news.includes("main is green"));
+  await w.call(revokeShare, { params: { id: share_id } });
+  await reading;
+  assert.equal(r.relay.rooms.shares.viewersOf(share_id), 0);
+});
+
+Deno.test("a daemon lists the shares of its own machine, though others have the same secret", async () => {
+  await using r = relayWorld();
+  await using one = await connected(r, 1);
+  await using two = await connected(r, 2);
+  await withAgent(one);
+  await withAgent(two);
+  const { share_id } = await one.call(createShare, { body: { peer: "web" } });
+  await two.call(createShare, { body: { peer: "web" } });
+  const { shares } = await one.call(listShares, {});
+  assert.deepEqual(shares.map((share) => share.share_id), [share_id]);
+});
+
+const SET = {
+  "relay.enabled": "true",
+  "relay.url": "https://relay.test",
+  "relay.secret": SECRET,
+};
+const answering = (status: number, body: BodyInit) => () =>
+  Promise.resolve(new Response(body, { status }));
+
+// deno-fmt-ignore
+const REFUSED: [why: string, options: WorldOptions, peer: string, status: number, error: RegExp][] = [
+  ["without a relay",            {},                                                                   "web",  503, /^relay_disabled/],
+  ["with the relay away",        { settings: SET },                                                    "web",  502, /^relay_unreachable: .*nobody listens there/],
+  ["of a peer that nobody knows", { settings: SET },                                                   "none", 404, /^unknown_peer/],
+  ["that the relay refuses",     { settings: SET, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
+  ["where no relay is",          { settings: SET, send: answering(404, "<html>") },                    "web",  502, /^relay_refused: .*HTTP 404/],
+  ["that leads elsewhere",       { settings: SET, send: answering(302, "") },                          "web",  502, /^relay_refused/],
+  ["that makes no sense",        { settings: SET, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*no sense/],
+];
+for (const [why, options, peer, status, message] of REFUSED) {
+  Deno.test(`no share is made ${why}, and the daemon says why`, async () => {
+    await using w = world(options);
+    await withAgent(w);
+    await assert.rejects(w.call(createShare, { body: { peer } }), { status, message });
+    assert.ok(!w.logged.join().includes(SECRET));
+  });
+}
+
+Deno.test("a relay that never answers is not waited for for ever", async () => {
+  const send = (request: Request) =>
+    new Promise<Response>((_, reject) =>
+      request.signal.addEventListener("abort", () => reject(request.signal.reason))
+    );
+  await using w = world({ settings: SET, send });
+  await withAgent(w);
+  const asking = w.call(createShare, { body: { peer: "web" } });
+  const refused = assert.rejects(asking, { status: 502, message: /no answer within 15 s/ });
+  await w.clock.advance(15_000);
+  await refused;
+});
+
+Deno.test("an agent shares itself by a tool, and ends it; a caller that nobody knows may not", async () => {
+  await using r = relayWorld();
+  await using w = await connected(r);
+  w.processes.start(41);
+  const peer_id = await withAgent(w);
+  const fetch = (request: Request) => w.daemon.fetch(request, HERE);
+  await using agent = await connect(fetch, { headers: { "x-mesh-pid": "41" } });
+  const { data, text } = await agent.call("share_session", { ttl_seconds: 60 });
+  assert.deepEqual([data["peer_id"], data["permissions"]], [peer_id, "ro"]);
+  assert.ok(text.includes(String(data["url"])));
+  const over = await agent.call("revoke_share", { share_id: data["share_id"] });
+  assert.deepEqual(over.data, { share_id: data["share_id"], ok: true });
+  const again = await agent.call("revoke_share", { share_id: data["share_id"] });
+  assert.equal(again.data["error"], "unknown_share");
+  await using nobody = await connect(fetch, { headers: {} });
+  const refused = await nobody.call("share_session", { peer: "web" });
+  assert.equal(refused.data["error"], "unknown_caller");
+});
+
+Deno.test("mesh share prints the link, lists it and ends it", async () => {
+  await using r = relayWorld();
+  await using w = await connected(r);
+  await withAgent(w);
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  w.daemon.port = server.addr.port;
+  const env = {
+    MESH_CONFIG: "/none",
+    MESH_STATE: "/none",
+    MESH_DAEMON__PORT: String(server.addr.port),
+  };
+  const mesh = async (...words: string[]) => {
+    const { terminal, lines } = paper();
+    const code = await runCli(words, env, terminal, w.clock);
+    return { code, ...lines };
+  };
+  const made = await mesh("share", "web", "--permissions", "rw", "--ttl", "3600");
+  assert.deepEqual([made.code, made.err], [0, ""]);
+  const share_id = /\/s\/(sh_[\w-]+)\n/.exec(made.out)?.[1] ?? "";
+  const listed = await mesh("share", "list");
+  assert.match(listed.out, new RegExp(`${share_id} +web +rw +0 +2030-01-01T01:00:`));
+  assert.equal((await mesh("share", "revoke", share_id)).code, 0);
+  assert.equal((await mesh("share", "revoke", share_id)).code, 1);
+  assert.match((await mesh("share", "list")).out, /nothing is shared/);
+  assert.equal((await mesh("share", "web", "--permissions", "all")).code, 2);
+});

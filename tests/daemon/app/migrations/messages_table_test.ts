@@ -1,0 +1,73 @@
+/** A ledger of before its table was made anew: nothing is lost, and no number given again. */
+
+import assert from "node:assert/strict";
+import * as z from "zod";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
+import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
+import { MESSAGES } from "../../../../daemon/app/migrations/messages_table.ts";
+import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
+import { FakeClock } from "../../../support/clock.ts";
+
+const AT = migrations.indexOf(MESSAGES);
+const log = jsonLog(new FakeClock(), "error", () => {});
+const Row = z.record(z.string(), z.unknown());
+const Chosen = z.object({ correlation_id: z.string(), seq: z.number() });
+
+const ASK = `insert into messages (seq, ident, kind, correlation_id, from_peer_name, to_peer_id,
+    to_peer_name, text, attachments, voice, traceparent, state, rung, created_at, ask_state,
+    reply_delivery, reply_voice)
+  values (:seq, 'a', 'ask', 'mine', 'ada', 'peer-b', 'bob', 'Why', '[]', 'peer', '00', 'sent',
+    'pane', 1, 'open', 'push', 'human')`;
+
+function file() {
+  const path = Deno.makeTempFileSync({ suffix: ".db" });
+  const ends = ["", "-wal", "-shm"];
+  return {
+    path,
+    open: (upTo: number) => new Database(path, migrations.slice(0, upTo), log),
+    [Symbol.asyncDispose]: async () => {
+      for (const end of ends) await Deno.remove(path + end).catch(() => undefined);
+    },
+  };
+}
+
+const rowsOf = (db: Database) => db.all(Row, "select * from messages order by seq");
+
+Deno.test("a table made anew holds every row, the ids that askers chose, and the last number", async () => {
+  await using old = file();
+  using before = old.open(AT);
+  before.transactNow((tx) => {
+    for (const seq of [3, 4, 9]) tx.run(ASK, { seq });
+    tx.run("insert into chosen_ids (correlation_id, seq) values ('mine', 4)");
+    tx.run("delete from messages where seq = 9"); // Retention came by.
+  });
+  const rows = rowsOf(before);
+  before[Symbol.dispose]();
+  using after = old.open(AT + 1);
+  assert.deepEqual(rowsOf(after), rows);
+  assert.equal(ledger.lastSeq(after), 9);
+  const chosen = () => after.all(Chosen, "select correlation_id, seq from chosen_ids");
+  assert.deepEqual(chosen(), [{ correlation_id: "mine", seq: 4 }]);
+  after.transactNow((tx) => ledger.forget(tx, [4]));
+  assert.deepEqual(chosen(), []);
+});
+
+Deno.test("an empty table made anew has given no number", async () => {
+  await using old = file();
+  old.open(AT)[Symbol.dispose]();
+  using after = old.open(AT + 1);
+  assert.equal(ledger.lastSeq(after), 0);
+});
+
+Deno.test("the table takes no kind, voice or state that there is not", () => {
+  using db = new Database(":memory:", migrations, log);
+  const insert = (column: string) =>
+    db.transactNow((tx) => {
+      tx.run(ASK, { seq: 1 });
+      tx.run(`update messages set ${column} = 'else' where seq = 1`);
+    });
+  for (const column of ["kind", "voice", "state", "ask_state", "reply_delivery", "reply_voice"]) {
+    assert.throws(() => insert(column), /CHECK/, column);
+  }
+});

@@ -1,0 +1,211 @@
+/** `mesh setup` for Claude Code: what it writes, what it leaves alone, and how it is undone. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import {
+  installHooks,
+  installMcp,
+  removeHooks,
+  removeMcp,
+} from "../../../../../daemon/features/agents/claude_code/setup.ts";
+import {
+  applyChange,
+  type Json,
+  type JsonObject,
+  Unchangeable,
+} from "../../../../../daemon/features/agents/install.ts";
+
+const PLAN = { mesh: ["/opt/my tools/mesh"] };
+const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
+
+/** A folder that ends with the test. */
+class Folder implements Disposable {
+  readonly path = Deno.makeTempDirSync({ prefix: "mesh-claude-" });
+
+  write(name: string, text: string, mode = 0o644): string {
+    const path = join(this.path, name);
+    Deno.writeTextFileSync(path, text);
+    Deno.chmodSync(path, mode);
+    return path;
+  }
+
+  names(): string[] {
+    return Array.from(Deno.readDirSync(this.path), ({ name }) => name).sort();
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.path, { recursive: true });
+  }
+}
+
+/** Somebody's settings, with hooks of their own, laid out in their own way. */
+const THEIRS = {
+  model: "opus",
+  hooks: {
+    Stop: [{ hooks: [{ type: "command", command: "say done" }] }],
+    PreToolUse: [{ matcher: "Bash", hooks: [{ type: "command", command: "audit hook" }] }],
+  },
+  permissions: { allow: ["Bash(ls:*)"] },
+} satisfies JsonObject;
+
+Deno.test("installing hooks twice is the same as once", () => {
+  const once = installHooks(THEIRS, PLAN);
+  assert.equal(JSON.stringify(installHooks(once, PLAN)), JSON.stringify(once));
+});
+
+Deno.test("hooks of others, and the order of everything, stay as they are", () => {
+  const installed = installHooks(THEIRS, PLAN);
+  assert.deepEqual(Object.keys(installed), Object.keys(THEIRS));
+  const hooks = Object.entries(installed["hooks"] ?? {});
+  assert.deepEqual(hooks.slice(0, 2).map(([event]) => event), ["Stop", "PreToolUse"]);
+  const [theirs] = JSON.parse(JSON.stringify(hooks[0]?.[1]));
+  assert.deepEqual(theirs, THEIRS.hooks.Stop[0]);
+  assert.equal(JSON.stringify(removeHooks(installed)), JSON.stringify(THEIRS));
+});
+
+Deno.test("a hook's command is one that a shell takes apart as it was meant", () => {
+  const text = JSON.stringify(installHooks({}, PLAN));
+  assert(text.includes("'/opt/my tools/mesh' hook claude-code SessionStart"));
+});
+
+Deno.test("only the hook of a permission may take as long as the human thinks", () => {
+  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
+  const limits = Object.keys(hooks).map((event) => [event, hooks[event][0].hooks[0].timeout]);
+  assert.equal(Object.fromEntries(limits)["PermissionRequest"], 3660);
+  assert(limits.every(([event, seconds]) => seconds === 5 || event === "PermissionRequest"));
+});
+
+Deno.test("after a start and a turn's end a hook waits in the background, and no other does", () => {
+  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
+  const waits = Object.keys(hooks).filter((event) => hooks[event][0].hooks.length > 1);
+  assert.deepEqual(waits, ["SessionStart", "Stop"]);
+  for (const event of waits) {
+    const [told, waiting] = hooks[event][0].hooks;
+    assert.equal(told.asyncRewake, undefined);
+    assert.equal(waiting.command, "'/opt/my tools/mesh' hook claude-code Wake");
+    assert.equal(waiting.asyncRewake, true);
+    assert(waiting.timeout > 86_400);
+  }
+});
+
+Deno.test("an older release's hooks, without one that waits, are completed", () => {
+  const older = JSON.parse(JSON.stringify(installHooks(THEIRS, PLAN)));
+  for (const event of ["SessionStart", "Stop"]) older.hooks[event].at(-1).hooks.pop();
+  const installed = installHooks(older, PLAN);
+  assert.deepEqual(installed, installHooks(THEIRS, PLAN));
+});
+
+Deno.test("hooks of an older place are replaced, and are found again without a plan", () => {
+  const moved = installHooks(installHooks(THEIRS, PLAN), NEWER_PLAN);
+  assert(!JSON.stringify(moved).includes("/opt/my tools"));
+  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(THEIRS));
+});
+
+Deno.test("a group that others share with us keeps what is theirs", () => {
+  const ours = { type: "command", command: "/bin/mesh hook claude-code Stop" };
+  const theirs = { type: "command", command: "say done" };
+  const shared = { hooks: { Stop: [{ hooks: [ours, theirs] }] } };
+  assert.deepEqual(removeHooks(shared), { hooks: { Stop: [{ hooks: [theirs] }] } });
+});
+
+Deno.test("settings that are not what they must be are refused", () => {
+  const wrong: Json[] = ["x", [], 3];
+  for (const hooks of wrong) {
+    assert.throws(() => installHooks({ hooks }, PLAN), Unchangeable);
+  }
+  assert.throws(() => installHooks({ hooks: { Stop: {} } }, PLAN), Unchangeable);
+});
+
+Deno.test("the MCP server is loaded at once, and leaves the servers of others alone", () => {
+  const before = { numStartups: 5, mcpServers: { other: { command: "other" } }, theme: "dark" };
+  const installed = installMcp(before, PLAN);
+  assert.deepEqual(installed["mcpServers"], {
+    other: { command: "other" },
+    mesh: { type: "stdio", command: "/opt/my tools/mesh", args: ["mcp"], alwaysLoad: true },
+  });
+  assert.equal(JSON.stringify(installMcp(installed, PLAN)), JSON.stringify(installed));
+  assert.equal(JSON.stringify(removeMcp(installed)), JSON.stringify(before));
+});
+
+Deno.test("another program's server of our name is neither replaced nor removed", () => {
+  const before = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
+  assert.throws(() => installMcp(before, PLAN), Unchangeable);
+  assert.equal(removeMcp(before), before);
+});
+
+const DO = { dry_run: false } as const;
+const UNDO = { dry_run: false, undo: true } as const;
+
+Deno.test("uninstalling restores a file byte for byte, in whatever way it was laid out", () => {
+  const layouts = [
+    JSON.stringify(THEIRS, null, 2),
+    `${JSON.stringify(THEIRS, null, 2)}\n`,
+    JSON.stringify(THEIRS, null, "\t"),
+    JSON.stringify(THEIRS),
+    '{ "hooks": { "Stop": [] },\n  "model":"opus" }\n',
+    "{}",
+  ];
+  for (const layout of layouts) {
+    using folder = new Folder();
+    const path = folder.write("settings.json", layout, 0o640);
+    assert.notEqual(applyChange(path, (json) => installHooks(json, PLAN), DO), "");
+    assert.equal(Deno.readTextFileSync(`${path}.mesh-backup`), layout);
+    applyChange(path, (json) => installHooks(json, NEWER_PLAN), DO);
+    applyChange(path, removeHooks, UNDO);
+    assert.equal(Deno.readTextFileSync(path), layout);
+    assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o640);
+    assert.deepEqual(folder.names(), ["settings.json"]);
+  }
+});
+
+Deno.test("what others changed meanwhile outlives our uninstalling", () => {
+  using folder = new Folder();
+  const path = folder.write("settings.json", JSON.stringify(THEIRS));
+  applyChange(path, (json) => installHooks(json, PLAN), DO);
+  applyChange(path, (json) => ({ ...json, model: "sonnet" }), DO);
+  applyChange(path, removeHooks, UNDO);
+  assert.deepEqual(JSON.parse(Deno.readTextFileSync(path)), { ...THEIRS, model: "sonnet" });
+});
+
+Deno.test("a file that we made is the owner's alone, and is gone after uninstalling", () => {
+  using folder = new Folder();
+  const path = join(folder.path, "settings.json");
+  applyChange(path, (json) => installHooks(json, PLAN), DO);
+  assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o600);
+  applyChange(path, removeHooks, UNDO);
+  assert.deepEqual(folder.names(), []);
+});
+
+Deno.test("a dry run tells every line that would change, and writes nothing", () => {
+  using folder = new Folder();
+  const text = JSON.stringify(THEIRS, null, 2);
+  const path = folder.write("settings.json", text);
+  const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
+  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 8);
+  assert(!/^- .*say done/m.test(diff));
+  assert.equal(Deno.readTextFileSync(path), text);
+  assert.deepEqual(folder.names(), ["settings.json"]);
+});
+
+Deno.test("a file that is not JSON is refused by name, and left as it is", () => {
+  for (const text of ['{"hooks": ', "[]", "// mine\n{}"]) {
+    using folder = new Folder();
+    const path = folder.write("settings.json", text);
+    const change = () => applyChange(path, (json) => installHooks(json, PLAN), DO);
+    assert.throws(change, (error) => {
+      return error instanceof Unchangeable && error.message.includes(path);
+    });
+    assert.equal(Deno.readTextFileSync(path), text);
+    assert.deepEqual(folder.names(), ["settings.json"]);
+  }
+});
+
+Deno.test("a linked settings file stays a link", () => {
+  using folder = new Folder();
+  const real = folder.write("dotfile.json", "{}");
+  const link = join(folder.path, "settings.json");
+  Deno.symlinkSync(real, link);
+  applyChange(link, (json) => installHooks(json, PLAN), DO);
+  assert(Deno.lstatSync(link).isSymlink);
+  assert(Deno.readTextFileSync(real).includes("hook claude-code"));
+});

@@ -1,0 +1,252 @@
+/** The hook that waits beside an idle session: who is kept, who is let go, and what is claimed. */
+
+import assert from "node:assert/strict";
+import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { waitForWaking } from "../../../../../daemon/features/agents/claude_code/wake.ts";
+import {
+  HookWaiters,
+  wakingRung,
+} from "../../../../../daemon/features/agents/claude_code/waking.ts";
+import { FakeClock } from "../../../../support/clock.ts";
+import { type World, world } from "../../../../support/world.ts";
+import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+
+const SESSION = { session_id: "s-1", cwd: "/work/api" };
+
+/** A mesh with one session, of an agent whose socket is there only when a test says so. */
+async function office(headers = {}) {
+  const clock = new FakeClock(), waiters = new HookWaiters(clock);
+  const socket = { ready: false, written: 0 };
+  const adapter: Adapter = {
+    backend: "claude-code",
+    rungs: () => [{
+      name: "native",
+      check: () =>
+        Promise.resolve(socket.ready ? { ready: true } : { ready: false, reason: "no_socket" }),
+      deliver: () => Promise.resolve({ state: "sent" } as const).finally(() => socket.written++),
+    }, wakingRung(waiters)],
+    transport: () => waiters.holds("s-1") ? "hook" : "native",
+    sight: () => Promise.resolve(undefined),
+    waiters,
+  };
+  const w = world({ clock, adapters: [adapter], hooks: { "claude-code": claudeCodeHooks } });
+  await enter(w, "web");
+  await hook(w, "SessionStart", { source: "startup" }, headers);
+  return { w, socket };
+}
+
+function hook(w: World, hook_event_name: string, more = {}, headers = {}) {
+  return post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more }, headers);
+}
+
+/** A hook that waits, and what it was told once it was. */
+async function waiting(w: World, session_id = "s-1", signal?: AbortSignal) {
+  const path = "/hooks/claude-code/wait", body = JSON.stringify({ session_id });
+  const response = w.fetch(path, { method: "POST", body, ...(signal && { signal }) });
+  const line: { told?: Record<string, string>; done: Promise<void> } = { done: Promise.resolve() };
+  line.done = response.then(async (answer) => void (line.told = await answer.json()));
+  await w.clock.settle();
+  return line;
+}
+
+function wrote(w: World, { delivery_id }: Record<string, string>) {
+  return post(w, "/hooks/claude-code/wait", { session_id: "s-1", written: delivery_id });
+}
+
+async function stages(w: World, id: string): Promise<string[]> {
+  const trace = await get(w, `/traces/${id}`);
+  return trace.stages.map(({ stage, detail }: { stage: string; detail: string | null }) =>
+    stage === "attempting" ? `${stage} ${detail}` : stage
+  );
+}
+
+Deno.test("an idle session that nothing else reaches is woken by its hook", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const line = await waiting(w);
+  assert.equal(line.told, undefined);
+  const { peers } = await get(w, "/peers");
+  const api = peers.find(({ name }: { name: string }) => name === "api-claude-code");
+  assert.deepEqual([api.transport, api.inbound_status], ["hook", "ok"]);
+  const id = await ask(w, "web", "api-claude-code", "Which port?");
+  await w.clock.settle();
+  assert.equal(line.told?.["then"], "write");
+  assert.match(line.told?.["text"] ?? "", new RegExp(`id="${id}".*Which port\\?`));
+  assert.deepEqual((await stages(w, id)).slice(-1), ["attempting hook"]);
+  await wrote(w, line.told ?? {});
+  await w.clock.settle();
+  assert.deepEqual((await stages(w, id)).slice(-2), ["attempting hook", "sent"]);
+  // Another event of the session proves nothing: it may have been under way before.
+  await hook(w, "Stop", { stop_hook_active: false });
+  assert.equal((await stages(w, id)).at(-1), "sent");
+  const prompt = `<task-notification>feedback: ${line.told?.["text"]}</task-notification>`;
+  await hook(w, "UserPromptSubmit", { prompt });
+  assert.equal((await stages(w, id)).at(-1), "seen");
+});
+
+Deno.test("what waited before the hook came wakes the session at once", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const id = await ask(w, "web", "api-claude-code");
+  await w.clock.settle();
+  assert.equal((await stages(w, id)).at(-1), "queued");
+  const line = await waiting(w);
+  assert.equal(line.told?.["then"], "write");
+  await wrote(w, line.told ?? {});
+});
+
+Deno.test("what waits for a session that is resumed is not spent on its start", async () => {
+  const { w } = await office();
+  await using _ = w;
+  await hook(w, "SessionEnd", { reason: "other" });
+  const id = await ask(w, "web", "api-claude-code");
+  const { hookSpecificOutput } = await hook(w, "SessionStart", { source: "resume" });
+  assert.equal(hookSpecificOutput, undefined, "a start is read with the first prompt only");
+  assert.equal((await stages(w, id)).at(-1), "queued");
+  const prompted = await hook(w, "UserPromptSubmit", { prompt: "Go on" });
+  assert.match(prompted.hookSpecificOutput.additionalContext, new RegExp(`id="${id}"`));
+});
+
+Deno.test("a hook whose text nobody saw written is unclear, and the text is not sent again", async () => {
+  const { w, socket } = await office();
+  await using _ = w;
+  await waiting(w);
+  const id = await ask(w, "web", "api-claude-code");
+  await w.clock.advance(2_000);
+  assert((await stages(w, id)).includes("unclear"));
+  socket.ready = true;
+  const next = await waiting(w);
+  await w.beat(3);
+  assert.deepEqual([next.told?.["then"], socket.written], ["end", 0]);
+});
+
+Deno.test("no hook is kept for a session that has a pane or a socket", async () => {
+  const paned = await office({ "x-mesh-pane": "%1", "x-mesh-tmux": "/tmp/tmux,1,0" });
+  await using _paned = paned.w;
+  assert.equal((await waiting(paned.w)).told?.["then"], "end");
+  const { w, socket } = await office();
+  await using _ = w;
+  socket.ready = true;
+  assert.equal((await waiting(w)).told?.["then"], "end");
+});
+
+Deno.test("a hook is let go at the next look once its session has a socket", async () => {
+  const { w, socket } = await office();
+  await using _ = w;
+  const line = await waiting(w);
+  await w.beat(2);
+  assert.equal(line.told, undefined);
+  socket.ready = true;
+  await w.beat(2);
+  assert.equal(line.told?.["then"], "end");
+});
+
+Deno.test("a hook is let go when its session has ended", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const line = await waiting(w);
+  await hook(w, "SessionEnd", { reason: "other" });
+  await w.beat(2);
+  assert.equal(line.told?.["then"], "end");
+});
+
+Deno.test("a session has one hook that waits, the newest", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const first = await waiting(w), second = await waiting(w);
+  assert.deepEqual([first.told?.["then"], second.told], ["end", undefined]);
+  await ask(w, "web", "api-claude-code");
+  await w.clock.settle();
+  assert.equal(second.told?.["then"], "write");
+  await wrote(w, second.told ?? {});
+});
+
+Deno.test("a hook that hung up is not called: the message waits for the next", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const gone = new AbortController();
+  const line = await waiting(w, "s-1", gone.signal);
+  gone.abort();
+  await line.done.catch(() => undefined);
+  await w.clock.settle();
+  const id = await ask(w, "web", "api-claude-code");
+  await w.clock.settle();
+  assert.equal((await stages(w, id)).at(-1), "queued");
+  const next = await waiting(w);
+  assert.equal(next.told?.["then"], "write");
+  await wrote(w, next.told ?? {});
+});
+
+Deno.test("a hook that waits long, or over a daemon's end, is told to ask again", async () => {
+  const { w } = await office();
+  const line = await waiting(w);
+  await w.clock.advance(5 * 60_000);
+  assert.deepEqual(line.told, { then: "again" });
+  const last = await waiting(w);
+  await w[Symbol.asyncDispose]();
+  await last.done;
+  assert.deepEqual(last.told, { then: "again" });
+});
+
+Deno.test("a session that registers a moment after its hook came is waited for", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const line = await waiting(w, "s-2");
+  await hook(w, "SessionStart", { source: "startup", session_id: "s-2", cwd: "/work/db" });
+  await w.clock.advance(2_000);
+  assert.equal(line.told, undefined);
+  const stranger = await waiting(w, "s-3");
+  await w.clock.advance(2_000);
+  assert.deepEqual(stranger.told, { then: "end" });
+});
+
+Deno.test("an agent whose hooks wake nobody has no place to wait", async () => {
+  const { w } = await office();
+  await using _ = w;
+  const { status, error } = await post(w, "/hooks/gemini/wait", { session_id: "s-1" });
+  assert.deepEqual([status, error], [404, "unknown_agent"]);
+});
+
+// The hook's own side.
+
+/** What each question is answered, in order; an undefined one stands for a daemon that is away. */
+function answering(...answers: (Record<string, string> | undefined)[]) {
+  const asked: Record<string, unknown>[] = [], wrote: string[] = [];
+  const clock = new FakeClock();
+  const code = waitForWaking("s-1", {
+    clock,
+    write: (text) => wrote.push(text),
+    ask: (body) => {
+      asked.push(body);
+      const answer = answers.shift();
+      return Promise.resolve(answer && JSON.stringify(answer));
+    },
+  });
+  return { asked, wrote, clock, code };
+}
+
+Deno.test("a hook that is called writes the text, says so, and ends as one that wakes", async () => {
+  const called = { then: "write", delivery_id: "qd-1", text: "[mesh] hello" };
+  const { code, asked, wrote, clock } = answering({ then: "again" }, called, { then: "end" });
+  await clock.advance(1_000);
+  assert.equal(await code, 2);
+  assert.deepEqual(wrote, ["[mesh] hello\n"]);
+  assert.deepEqual(asked.at(-1), { session_id: "s-1", written: "qd-1" });
+});
+
+Deno.test("a hook ends quietly when it is let go, and when there is no daemon", async () => {
+  for (const answer of [{ then: "end" }, undefined]) {
+    const { code, wrote } = answering(answer);
+    assert.deepEqual([await code, wrote], [0, []]);
+  }
+});
+
+Deno.test("a hook outlasts a daemon that starts anew, for a minute", async () => {
+  const back = answering({ then: "again" }, undefined, undefined, { then: "end" });
+  await back.clock.advance(3_000);
+  assert.deepEqual([await back.code, back.asked.length], [0, 4]);
+  const away = answering({ then: "again" });
+  await away.clock.advance(62_000);
+  assert.equal(await away.code, 0);
+});

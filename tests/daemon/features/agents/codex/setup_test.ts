@@ -1,0 +1,209 @@
+/** `mesh setup` for Codex: hooks in its JSON, a server in its TOML, and both undone to the byte. */
+
+import assert from "node:assert/strict";
+import { parse } from "smol-toml";
+import {
+  installCodexHooks,
+  installServer,
+  removeServer,
+} from "../../../../../daemon/features/agents/codex/setup.ts";
+import { Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+
+const PLAN = { mesh: ["/opt/my tools/mesh"] };
+const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
+
+/** Somebody's settings, laid out in their own way. */
+const THEIRS = `# My Codex
+model = "gpt-5"   # the good one
+approval_policy   = 'on-request'
+
+[mcp_servers.docs]   # first
+command = "npx"
+args = [
+  "-y", # always
+  "docs-server",
+]
+[mcp_servers.docs.env]
+TOKEN = "s3cret"
+
+[projects."/home/sam/api"]
+trust_level = "trusted"
+  # the end
+`;
+
+/** What a file says, as plain objects. */
+function read(text: string): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(parse(text)));
+}
+
+/** Files of every ending: what was there must be there again. */
+const FILES: Record<string, string> = {
+  "a whole file": THEIRS,
+  "no file, or an empty one": "",
+  "a file of one newline": "\n",
+  "a file without a last newline": THEIRS.trimEnd(),
+  "a file that ends in blank lines": `${THEIRS}\n\n`,
+  "a file with the line ends of Windows": THEIRS.replaceAll("\n", "\r\n"),
+  "the same without the last of them": THEIRS.replaceAll("\n", "\r\n").trimEnd(),
+  "a file of remarks": "# nothing yet",
+  "tables below a table of servers": `[mcp_servers]\n\n[mcp_servers.docs]\ncommand = "x"\n`,
+  "a text that looks like our table": `note = """\n[mcp_servers.other]\n"""\n`,
+};
+
+for (const [what, text] of Object.entries(FILES)) {
+  Deno.test(`${what}: our server comes to its end, once, and goes again to the byte`, () => {
+    const installed = installServer(text, PLAN);
+    assert(installed.startsWith(text), "nothing before it changes");
+    const { mcp_servers, ...rest } = read(installed);
+    const { mcp_servers: servers = {}, ...others } = read(text);
+    const mesh = {
+      command: "/opt/my tools/mesh",
+      args: ["mcp"],
+      default_tools_approval_mode: "approve",
+      env_vars: [
+        ...["MESH_STATE", "MESH_CONFIG", "MESH_DAEMON__AUTH_TOKEN"],
+        ...["XDG_STATE_HOME", "XDG_CONFIG_HOME"],
+      ],
+    };
+    assert.deepEqual(mcp_servers, { ...Object(servers), mesh });
+    assert.deepEqual(rest, others);
+    assert.equal(installServer(installed, PLAN), installed);
+    assert.equal(removeServer(installed), text);
+    assert.equal(removeServer(text), text);
+  });
+}
+
+Deno.test("what Codex writes after us stays when we go, and we go alone", () => {
+  const trust =
+    `\n[hooks.state."/home/sam/.codex/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n`;
+  const installed = installServer(THEIRS, PLAN) + trust;
+  assert.equal(removeServer(installed), THEIRS + trust);
+  const remarked = installServer(THEIRS, PLAN) + `\n# mine\n${trust}`;
+  assert.equal(removeServer(remarked), `${THEIRS}\n# mine\n${trust}`);
+});
+
+Deno.test("tables that the user has put below our server go with it", () => {
+  const tools = `\n[mcp_servers.mesh.tools.ask]\napproval_mode = "prompt"\n`;
+  assert.equal(removeServer(installServer(THEIRS, PLAN) + tools), THEIRS);
+});
+
+Deno.test("another place of mesh replaces the entry; another wish of the user's stays", () => {
+  const moved = installServer(installServer(THEIRS, PLAN), NEWER_PLAN);
+  assert.equal(moved, installServer(THEIRS, NEWER_PLAN));
+  assert.equal(removeServer(moved), THEIRS);
+  const wish = installServer(THEIRS, PLAN).replace('"approve"', '"prompt"');
+  assert.equal(installServer(wish, PLAN), wish);
+});
+
+// deno-fmt-ignore
+const UNCHANGEABLE: [what: string, text: string][] = [
+  ["no TOML",                    "model = \n"],
+  ["another program's server",   '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n'],
+  ["a server without arguments", '[mcp_servers.mesh]\nurl = "http://127.0.0.1:1"\n'],
+  ["servers in one line",        'mcp_servers = { docs = { command = "x" } }\n'],
+  ["servers that are no table",  'mcp_servers = "none"\n'],
+];
+
+for (const [what, text] of UNCHANGEABLE) {
+  Deno.test(`${what} is refused, and named`, () => {
+    assert.throws(() => installServer(text, PLAN), Unchangeable);
+  });
+}
+
+Deno.test("our server in a form that we did not write is not torn out", () => {
+  const inline = 'mcp_servers.mesh = { command = "/x/mesh", args = ["mcp"] }\n';
+  assert.throws(() => removeServer(inline), Unchangeable);
+  const theirs = '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n';
+  assert.equal(removeServer(theirs), theirs);
+});
+
+/** A home of its own, in which Codex has left a folder. */
+class Home implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
+  readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
+  readonly said: string[] = [];
+
+  constructor() {
+    Deno.mkdirSync(`${this.dir}/.codex`);
+  }
+
+  /** The exit code. */
+  setup(...args: string[]): Promise<number> {
+    const note = (text: string) => void this.said.push(text);
+    return runSetup(args, this.env, { out: note, err: note });
+  }
+
+  write(name: string, text: string): void {
+    Deno.writeTextFileSync(`${this.dir}/.codex/${name}`, text, { mode: 0o640 });
+  }
+
+  /** The files of Codex's folder, with their texts. */
+  get files(): Record<string, string> {
+    const names = Array.from(Deno.readDirSync(`${this.dir}/.codex`), ({ name }) => name).sort();
+    const read = (name: string) => Deno.readTextFileSync(`${this.dir}/.codex/${name}`);
+    return Object.fromEntries(names.map((name) => [name, read(name)]));
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+const THEIR_HOOKS =
+  `{"hooks": {"Stop": [ {"hooks": [{"type": "command", "command": "say done"}]} ]}}`;
+
+Deno.test("setup puts hooks and server in, says that hooks want trust, and undoes both", async () => {
+  using home = new Home();
+  home.write("config.toml", THEIRS);
+  home.write("hooks.json", THEIR_HOOKS);
+  const before = home.files;
+  assert.equal(await home.setup("--agent", "codex"), 0);
+  const { hooks } = JSON.parse(home.files["hooks.json"] ?? "");
+  const [theirs, ours] = hooks.Stop;
+  assert.equal(theirs.hooks[0].command, "say done");
+  assert.match(ours.hooks[0].command, /^\/.* hook codex Stop$/);
+  assert.deepEqual(Object.keys(hooks), [
+    ...["Stop", "SessionStart", "UserPromptSubmit", "PermissionRequest", "Interrupt", "SessionEnd"],
+  ]);
+  assert(home.files["config.toml"]?.startsWith(THEIRS));
+  assert(home.said.some((text) => text.includes("trust them")), home.said.join("\n"));
+  const mode = Deno.statSync(`${home.dir}/.codex/config.toml`).mode ?? 0;
+  assert.equal(mode & 0o777, 0o640);
+  const once = home.files;
+  assert.equal(await home.setup("--agent", "codex"), 0);
+  assert.deepEqual(home.files, once);
+  assert.equal(await home.setup("--agent", "codex", "--uninstall"), 0);
+  assert.deepEqual(home.files, before);
+});
+
+Deno.test("files that setup has made are gone once it is undone", async () => {
+  using home = new Home();
+  assert.equal(await home.setup(), 0, "Codex is found by its folder");
+  assert.deepEqual(Object.keys(home.files), ["config.toml", "hooks.json"]);
+  assert.equal(await home.setup("--uninstall"), 0);
+  assert.deepEqual(home.files, {});
+});
+
+Deno.test("a dry run and a damaged second file leave everything as it is", async () => {
+  using home = new Home();
+  home.write("hooks.json", THEIR_HOOKS);
+  home.write("config.toml", "model = \n");
+  const before = home.files;
+  assert.equal(await home.setup("--agent", "codex"), 1);
+  assert.deepEqual(home.files, before);
+  home.write("config.toml", THEIRS);
+  const sound = home.files;
+  assert.equal(await home.setup("--agent", "codex", "--dry-run"), 0);
+  assert.deepEqual(home.files, sound);
+});
+
+Deno.test("only the hook of a dialog may be held for as long as the human may think", () => {
+  const { hooks } = installCodexHooks({}, PLAN) as {
+    hooks: Record<string, { hooks: { timeout: number }[] }[]>;
+  };
+  const limits = Object.entries(hooks).map(([event, groups]) => [
+    ...[event, groups[0]?.hooks[0]?.timeout],
+  ]);
+  assert.deepEqual(limits.filter(([, seconds]) => seconds !== 3), [["PermissionRequest", 3660]]);
+});

@@ -1,0 +1,123 @@
+/** `mesh setup` for Copilot CLI: hooks in one file, a server in another, undone to the byte. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import {
+  installHooks,
+  installMcp,
+  removeHooks,
+  removeMcp,
+} from "../../../../../daemon/features/agents/copilot/setup.ts";
+import { type JsonObject, Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+
+const PLAN = { mesh: ["/opt/my tools/mesh"] };
+const THEIRS = {
+  disableAllHooks: false,
+  hooks: {
+    agentStop: [{ type: "command", bash: "say done", timeoutSec: 3 }],
+    preToolUse: [{ type: "command", bash: "audit hook copilot", powershell: "audit" }],
+  },
+} satisfies JsonObject;
+const SERVERS = { mcpServers: { other: { type: "local", command: "other", args: [], tools: [] } } };
+
+Deno.test("Copilot's settings get our hooks, once, beside those of others", () => {
+  const installed = installHooks(THEIRS, PLAN);
+  assert.equal(JSON.stringify(installHooks(installed, PLAN)), JSON.stringify(installed));
+  const { hooks } = JSON.parse(JSON.stringify(installed));
+  assert.deepEqual(Object.keys(hooks), [
+    ...["agentStop", "preToolUse", "sessionStart", "userPromptSubmitted"],
+    ...["permissionRequest", "notification", "sessionEnd"],
+  ]);
+  assert.equal(hooks.agentStop[0].bash, "say done");
+  assert.deepEqual(hooks.agentStop[1], {
+    type: "command",
+    bash: "MESH_AGENT_PID=$PPID '/opt/my tools/mesh' hook copilot agentStop",
+    timeoutSec: 5,
+  });
+  assert.equal(hooks.permissionRequest[0].timeoutSec, 3_660, "as long as the human may think");
+  const moved = installHooks(installed, { mesh: ["/usr/bin/mesh"] });
+  assert(!JSON.stringify(moved).includes("/opt/my tools"));
+  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(THEIRS));
+  assert.equal(removeHooks(THEIRS), THEIRS);
+});
+
+Deno.test("Copilot's servers get ours, and another program's of our name stays", () => {
+  const installed = installMcp(SERVERS, PLAN);
+  assert.deepEqual(installed["mcpServers"], {
+    ...SERVERS.mcpServers,
+    mesh: { type: "local", command: "/opt/my tools/mesh", args: ["mcp"], tools: ["*"] },
+  });
+  assert.equal(JSON.stringify(removeMcp(installed)), JSON.stringify(SERVERS));
+  const foreign = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
+  assert.throws(() => installMcp(foreign, PLAN), Unchangeable);
+  assert.equal(removeMcp(foreign), foreign);
+  assert.throws(() => installHooks({ hooks: { agentStop: "x" } }, PLAN), /hooks\.agentStop/);
+});
+
+/** A home of its own. */
+class Home implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
+  readonly said: string[] = [];
+
+  write(path: string, text: string): void {
+    const whole = join(this.dir, path);
+    Deno.mkdirSync(dirname(whole), { recursive: true });
+    Deno.writeTextFileSync(whole, text);
+  }
+
+  /** The file's text; undefined when there is none. */
+  read(path: string): string | undefined {
+    try {
+      return Deno.readTextFileSync(join(this.dir, path));
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  setup(...args: string[]): Promise<number> {
+    const env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
+    const hear = (text: string) => void this.said.push(text);
+    return runSetup(["--agent", "copilot", ...args], env, { out: hear, err: hear });
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+const [SETTINGS, MCP] = [".copilot/settings.json", ".copilot/mcp-config.json"];
+
+Deno.test("mesh setup --agent copilot writes two files, and gives them back byte for byte", async () => {
+  const layouts = [
+    undefined,
+    "{}",
+    '{ "hooks": {"agentStop": []},\r\n "theme":"dark" }\r\n',
+    `${JSON.stringify(THEIRS, null, "\t")}\n`,
+    JSON.stringify(THEIRS),
+  ];
+  for (const layout of layouts) {
+    using home = new Home();
+    const servers = layout && JSON.stringify(SERVERS, null, 4);
+    if (layout) home.write(SETTINGS, layout);
+    if (servers) home.write(MCP, servers);
+    assert.equal(await home.setup("--dry-run"), 0);
+    assert.match(home.said.join("\n"), /hook copilot userPromptSubmitted/);
+    assert.deepEqual([home.read(SETTINGS), home.read(MCP)], [layout, servers]);
+    assert.equal(await home.setup(), 0);
+    assert.match(home.read(SETTINGS) ?? "", /hook copilot sessionStart/);
+    assert.match(home.read(MCP) ?? "", /"mesh"/);
+    assert.equal(await home.setup("--uninstall"), 0);
+    assert.deepEqual([home.read(SETTINGS), home.read(MCP)], [layout, servers]);
+  }
+});
+
+Deno.test("a damaged file of Copilot's leaves both as they are", async () => {
+  using home = new Home();
+  home.write(SETTINGS, "{}");
+  home.write(MCP, "{ not JSON");
+  assert.equal(await home.setup(), 1);
+  assert.match(home.said.join("\n"), /mcp-config\.json": it is not JSON/);
+  assert.deepEqual([home.read(SETTINGS), home.read(MCP)], ["{}", "{ not JSON"]);
+});

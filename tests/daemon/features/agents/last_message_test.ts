@@ -1,0 +1,112 @@
+/** What an agent said last in a turn: from its hook, or from its records where no hook tells. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/claude_code/hooks.ts";
+import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";
+import type { HookReader } from "../../../../daemon/features/agents/adapter.ts";
+import { copilotReader } from "../../../../daemon/features/agents/copilot/hooks.ts";
+import { geminiReader } from "../../../../daemon/features/agents/gemini/hooks.ts";
+import { FakeClock } from "../../../support/clock.ts";
+
+const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
+
+/** A folder of an agent's own, with these lines of JSON in it. */
+function records(path: string, lines: readonly unknown[]) {
+  const dir = Deno.makeTempDirSync({ prefix: "mesh-records-" });
+  const file = join(dir, path);
+  Deno.mkdirSync(join(file, ".."), { recursive: true });
+  const write = (lines: readonly unknown[]) =>
+    Deno.writeTextFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  write(lines);
+  return { dir, write, [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }) };
+}
+
+async function lastOf(reader: HookReader, payload: Record<string, unknown>) {
+  const report = reader.read(payload);
+  return await reader.lastMessage?.(report, payload) ?? report.last_message;
+}
+
+// Copilot CLI.
+
+const AT = "2026-11-21T15:22:17.443Z";
+const noted = (type: string, data: Record<string, unknown> = {}, more = {}) => {
+  return { type, timestamp: AT, data, ...more };
+};
+const asked = noted("user.message", { content: "Name it" });
+const spoke = (content: string) => noted("assistant.message", { content });
+const stopped = (timestamp: number) =>
+  noted("hook.start", { hookType: "agentStop", input: { timestamp } });
+const EVENTS = `session-state/${ID}/events.jsonl`;
+const STOP = { hookName: "agentStop", sessionId: ID, cwd: "/w", timestamp: 7 };
+
+Deno.test("Copilot CLI's last message is the last text of the turn that its records tell of", async () => {
+  const inner = noted("assistant.message", { content: "I am the subagent" }, { agentId: "a-1" });
+  using home = records(EVENTS, [
+    ...[asked, spoke("From before"), stopped(1), asked, spoke("Let me see"), spoke(""), inner],
+    ...[spoke("It is Lake Constance"), inner, spoke(""), stopped(7), asked, spoke("Later")],
+  ]);
+  const reader = copilotReader({ config_dir: home.dir, clock: new FakeClock() });
+  assert.equal(await lastOf(reader, STOP), "It is Lake Constance");
+  assert.equal(
+    await lastOf(reader, { ...STOP, hookName: "sessionStart", source: "new" }),
+    undefined,
+  );
+});
+
+Deno.test("Copilot CLI's records may be a moment late, and a turn may end without a word", async () => {
+  using home = records(EVENTS, [asked, spoke("Let me see")]);
+  const clock = new FakeClock();
+  const reader = copilotReader({ config_dir: home.dir, clock });
+  const waiting = lastOf(reader, STOP);
+  await clock.advance(100);
+  home.write([asked, spoke("Let me see"), spoke("Late, but here"), stopped(7)]);
+  await clock.advance(100);
+  assert.equal(await waiting, "Late, but here");
+  const never = lastOf(reader, { ...STOP, timestamp: 8 });
+  await clock.advance(1_000);
+  assert.equal(await never, "Late, but here", "nothing further came");
+  home.write([asked, stopped(7)]);
+  assert.equal(await lastOf(reader, STOP), "");
+  assert.equal(await lastOf(reader, { ...STOP, sessionId: "../../x" }), "");
+});
+
+// Gemini CLI.
+
+const CHAT = `tmp/api/chats/session-2026-11-21T15-22-${ID.slice(0, 8)}.jsonl`;
+const AFTER = { hook_event_name: "AfterAgent", session_id: ID, cwd: "/w/api" };
+
+Deno.test("Gemini CLI's hook holds all texts of a turn: the last one is what its records end with", async () => {
+  using home = records(CHAT, [
+    { sessionId: ID, kind: "main" },
+    { type: "user", content: [{ text: "Name it" }] },
+    { type: "gemini", content: "Let me see\nwho I am" },
+    { type: "gemini", content: "" },
+    { type: "gemini", content: "It is\nLake Constance" },
+  ]);
+  Deno.writeTextFileSync(
+    join(home.dir, "projects.json"),
+    JSON.stringify({ projects: { "/w/api": "api" } }),
+  );
+  const reader = geminiReader(home.dir);
+  const last = (prompt_response: string, more = {}) =>
+    lastOf(reader, { ...AFTER, prompt_response, ...more });
+  assert.equal(await last("Let me see\nwho I am\nIt is\nLake Constance"), "It is\nLake Constance");
+  assert.equal(await last("It is\nLake Constance"), "It is\nLake Constance");
+  const whole = "Let me see\nAnother end";
+  assert.equal(await last(whole), whole, "what its records do not confirm is left whole");
+  assert.equal(await last(whole, { cwd: "/elsewhere" }), whole);
+  assert.equal(await last(""), "");
+});
+
+// A turn without a text.
+
+for (const [name, reader] of [["Claude Code", claudeCodeHooks], ["Codex", codexHooks()]] as const) {
+  Deno.test(`a turn of ${name} that ends without a text has an empty last message`, async () => {
+    const stop = { hook_event_name: "Stop", session_id: "s-1", stop_hook_active: false };
+    for (const last of [{}, { last_assistant_message: null }]) {
+      assert.equal(await lastOf(reader, { ...stop, ...last }), "");
+      assert.equal(reader.read({ ...stop, ...last }).turn_state, "idle");
+    }
+  });
+}

@@ -1,0 +1,260 @@
+/** opencode's plugin at the daemon's door, its pane without one, and its sessions on the disk. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Adapter, Addressee, Rung } from "../../../../../daemon/features/agents/adapter.ts";
+import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/opencode.ts";
+import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
+import { resume } from "../../../../../daemon/features/agents/opencode/sessions.ts";
+import type { View } from "../../../../../daemon/features/agents/screens.ts";
+import { renamePeer } from "../../../../../daemon/features/peers/contract.ts";
+import { FakeClock } from "../../../../support/clock.ts";
+import { type FakeSocket, type World, world } from "../../../../support/world.ts";
+import { ask, enter, notify } from "../../../../support/daemon/peer_clients.ts";
+import { noteParcel } from "../../../../support/agents/outgoing_message.ts";
+import { silent, Terminal } from "../../../../support/host/private_tmux.ts";
+
+const PID = 500;
+
+/** Connects as opencode's plugin does. */
+async function plug(w: World, more: Record<string, unknown> = {}): Promise<FakeSocket> {
+  const socket = w.socket();
+  await socket.connect({
+    display_name: "opencode",
+    backend: "opencode",
+    path: "/work/api",
+    agent_pid: PID,
+    capabilities: ["delivery_receipts", "framed_text"],
+    pane_id: "%4",
+    tmux_socket: "/tmp/tmux-1/own",
+    ...more,
+  });
+  return socket;
+}
+
+function peerOf(w: World) {
+  return w.daemon.directory.list({}).find(({ backend }) => backend === "opencode");
+}
+
+Deno.test("a plugin registers its agent by process, pane and session, under the usual name", async () => {
+  await using w = world();
+  w.processes.start(PID);
+  const socket = await plug(w, { runtime_session_id: "ses_a" });
+  assert.equal(socket.closed, undefined);
+  const peer = peerOf(w);
+  assert.equal(peer?.name, "api-opencode");
+  assert.equal(peer?.pane_id, "%4");
+  assert.equal(peer?.tmux_socket, "/tmp/tmux-1/own");
+  assert.equal(peer?.transport, "websocket");
+});
+
+Deno.test("an agent that was renamed keeps its name when its plugin comes again", async () => {
+  await using w = world();
+  w.processes.start(PID);
+  const first = await plug(w);
+  const { peer_id = "" } = peerOf(w) ?? {};
+  await w.call(renamePeer, { params: { id: peer_id }, query: {}, body: { name: "backend-sam" } });
+  const second = await plug(w, { runtime_session_id: "ses_b" });
+  assert.equal(first.closed?.code, 4009);
+  assert.equal(second.of("connected")[0]?.peer_id, peer_id);
+  assert.equal(peerOf(w)?.name, "backend-sam");
+});
+
+Deno.test("a plugin's messages carry the text as its agent is to read it; others' do not", async () => {
+  await using w = world();
+  w.processes.start(PID);
+  await enter(w, "web");
+  const plugin = await plug(w), plain = w.socket();
+  await plain.connect({ display_name: "sdk" });
+  const id = await ask(w, "web", "api-opencode", "a < b?");
+  await notify(w, "web", "sdk");
+  const [frame] = plugin.of("ask");
+  assert.equal(frame?.text, "a < b?");
+  assert.match(frame?.framed ?? "", /^\[mesh\] <peer-message type="ask" id="ask-.*">a &lt; b\?</);
+  assert(frame?.framed?.includes(id));
+  assert.equal(plain.of("notify")[0]?.framed, undefined);
+});
+
+Deno.test("a plugin's status tells turn and model, and its chat proves what was seen", async () => {
+  await using w = world();
+  w.processes.start(PID);
+  await enter(w, "web");
+  const plugin = await plug(w);
+  await plugin.say({ type: "status", status: "busy", turn_state: "working", model: "fake/one" });
+  const peer = peerOf(w);
+  assert.equal(peer?.model, "fake/one");
+  assert.equal(peer?.turn_state, "working");
+  const id = await ask(w, "web", "api-opencode");
+  await plugin.say({ type: "chat_turn", role: "user", text: plugin.of("ask")[0]?.framed ?? "" });
+  assert.equal(w.daemon.delivery.held(id)?.state, "seen");
+});
+
+Deno.test("the token of hooks lets a plugin in, to report and for no verb", async () => {
+  await using w = world({ settings: { "daemon.auth_token": "a-secret-of-the-user" } });
+  w.processes.start(PID);
+  const auth_token = w.daemon.identity.hook_token;
+  const plugin = await plug(w, { auth_token });
+  assert.equal(plugin.closed, undefined);
+  await plugin.say({ type: "status", status: "busy", turn_state: "working" });
+  assert.equal(peerOf(w)?.turn_state, "working");
+  const request = { request_id: "1", to_peer: "api-opencode", text: "hi" };
+  await plugin.say({ type: "notify", ...request });
+  assert.match(JSON.stringify(plugin.of("result")), /unauthorized/);
+});
+
+Deno.test("the token of hooks lets in no surface, no human, no other agent and nobody's peer", async () => {
+  await using w = world({ settings: { "daemon.auth_token": "a-secret-of-the-user" } });
+  w.processes.start(PID);
+  const auth_token = w.daemon.identity.hook_token;
+  for (
+    const claim of [
+      { backend: "sdk" },
+      { role: "human" },
+      { role: "orchestrator" },
+      { display_name: "dashboard" },
+      { capabilities: ["framed_text", "inbox_surface"] },
+      { peer_id: "peer-000000000001" },
+      { agent_pid: undefined },
+      { auth_token: "another" },
+    ]
+  ) {
+    const socket = await plug(w, { auth_token, ...claim });
+    assert.equal(socket.closed?.code, 4001, JSON.stringify(claim));
+  }
+});
+
+/** An adapter whose one rung takes all that it is given. */
+function eager(carried: string[]): Adapter {
+  const rung: Rung = {
+    name: "pane",
+    check: () => Promise.resolve({ ready: true }),
+    deliver: (_, { delivery_id }) => {
+      carried.push(delivery_id);
+      return Promise.resolve({ state: "sent" });
+    },
+  };
+  return {
+    backend: "opencode",
+    rungs: () => [rung],
+    transport: () => "pane",
+    sight: () => Promise.resolve(undefined),
+  };
+}
+
+Deno.test("what went out to a plugin waits for a socket, and is typed into no pane", async () => {
+  const carried: string[] = [];
+  await using w = world({ adapters: [eager(carried)] });
+  w.processes.start(PID);
+  await enter(w, "web");
+  const plugin = await plug(w);
+  const id = await ask(w, "web", "api-opencode");
+  await plugin.drop();
+  await w.beat(30);
+  assert.deepEqual(carried, []);
+  assert.equal(w.daemon.delivery.held(id)?.state, "queued");
+  assert.equal(w.daemon.delivery.held(id)?.reason, "socket_awaited");
+  const again = await plug(w);
+  assert.equal(again.of("ask")[0]?.correlation_id, id);
+});
+
+Deno.test("what never went to a plugin is carried by the other rungs", async () => {
+  const carried: string[] = [];
+  await using w = world({ adapters: [eager(carried)] });
+  w.processes.start(PID);
+  await enter(w, "web");
+  await (await plug(w)).drop();
+  const { delivery_id } = await notify(w, "web", "api-opencode");
+  await w.beat();
+  assert.deepEqual(carried, [delivery_id]);
+});
+
+const PEER: Addressee = {
+  peer_id: "peer-1",
+  backend: "opencode",
+  tmux_socket: null,
+  pane_id: null,
+  agent_pid: null,
+  agent_started: null,
+  runtime_session_id: null,
+  turn_state: null,
+  metadata: {},
+};
+const PARCEL = noteParcel("notif-1", "hi");
+
+Deno.test("the pane is not looked at before a plugin has had its time to come", async () => {
+  const clock = new FakeClock();
+  await using terminal = new Terminal();
+  const { tmuxes } = terminal;
+  const adapter = opencodeAdapter({ tmuxes, clock, log: silent, data_dir: "/none" });
+  const [pane] = adapter.rungs(PEER, PARCEL);
+  const reason = async () => {
+    const readiness = await pane?.check(PEER, PARCEL);
+    return readiness?.ready ? "ready" : readiness?.reason;
+  };
+  for (let second = 0; second < 15; second++) {
+    assert.equal(await reason(), "plugin_awaited");
+    await clock.advance(1000);
+  }
+  assert.equal(await reason(), "no_pane");
+  await clock.advance(60_000); // Nothing waited for it: a daemon may have been started since.
+  assert.equal(await reason(), "plugin_awaited");
+});
+
+function screen(name: string): View {
+  const path = new URL(`../../../../golden/screens/opencode/${name}.txt`, import.meta.url);
+  const lines = Deno.readTextFileSync(path).trimEnd().split("\n");
+  return { above: [], lines, cursor_x: 0, cursor_y: 0 };
+}
+
+Deno.test("captured screens are read as what they are: first, empty, a draft, a dialog", () => {
+  const read = (
+    view: View,
+  ) => [opencodeScreen.dialogOpen(view), opencodeScreen.composerEmpty(view)];
+  assert.deepEqual(read(screen("first")), [false, true]);
+  assert.deepEqual(read(screen("empty")), [false, true]);
+  assert.deepEqual(read(screen("draft")), [false, false]);
+  assert.deepEqual(read(screen("permission")), [true, undefined]);
+  assert.deepEqual(read({ ...screen("empty"), lines: ["$ opencode", ""] }), [undefined, undefined]);
+});
+
+Deno.test("a composer holds the pasted text, or the mark of a long one, and nothing else", () => {
+  const shown = (text: string) => ({
+    ...screen("draft"),
+    lines: screen("draft").lines.map((row) => row.replace("a half-typed thought", text)),
+  });
+  assert(opencodeScreen.holds(shown("[mesh] notif-1 hi"), "[mesh] notif-1 hi"));
+  assert(!opencodeScreen.holds(shown("[mesh] notif-1 hi and more"), "[mesh] notif-1 hi"));
+  assert(opencodeScreen.collapsedPaste?.(shown("[Pasted ~41 lines]")));
+  assert(!opencodeScreen.collapsedPaste?.(shown("hm [Pasted ~41 lines]")));
+});
+
+/** What opencode 1.18 keeps of its sessions, as far as we read it. */
+function storage(rows: readonly (readonly [string, string, string | null])[]) {
+  const dir = Deno.makeTempDirSync({ prefix: "mesh-opencode-" });
+  using db = new DatabaseSync(join(dir, "opencode.db"));
+  db.exec("create table session (id text primary key, directory text, parent_id text)");
+  for (const row of rows) db.prepare("insert into session values (?, ?, ?)").run(...row);
+  return { dir, [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }) };
+}
+
+Deno.test("a session is taken up again only where it is on the disk, and of that folder", () => {
+  using data = storage([
+    ["ses_a", "/work/api", null],
+    ["ses_sub", "/work/api", "ses_a"],
+  ]);
+  const at = (runtime_session_id: string, path = "/work/api", dir = data.dir) =>
+    resume(dir, { runtime_session_id, path });
+  assert.deepEqual(at("ses_a"), { ok: true, args: ["-s", "ses_a"] });
+  const reason = (...of: Parameters<typeof at>) => {
+    const found = at(...of);
+    return found.ok ? "ok" : found.reason;
+  };
+  assert.equal(reason("ses_b"), "no_such_session");
+  assert.equal(reason("ses_sub"), "session_of_subagent");
+  assert.equal(reason("ses_a", "/work/web"), "session_of_other_folder");
+  assert.equal(reason("--help"), "not_a_session_id");
+  assert.equal(reason("ses_a", "/work/api", "/none"), "no_session_storage");
+  Deno.writeTextFileSync(join(data.dir, "opencode.db"), "no database at all, of any version");
+  assert.equal(reason("ses_a"), "session_storage_unreadable");
+});

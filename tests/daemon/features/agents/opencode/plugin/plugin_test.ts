@@ -1,0 +1,293 @@
+/** opencode's plugin between a fake opencode and a fake daemon: once, and quietly. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { FakeDaemon, FakeOpencode } from "../../../../../support/agents/fake_opencode.ts";
+
+const A = "aaaaaaaaaaaa", B = "bbbbbbbbbbbb", C = "cccccccccccc";
+
+Deno.test("a plugin greets the daemon as the agent of its process, folder and pane", async () => {
+  await using daemon = new FakeDaemon().up();
+  Deno.writeTextFileSync(join(daemon.state, "hook.token"), "of-hooks\n");
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  const greeting = await daemon.greeted();
+  assert.equal(greeting["backend"], "opencode");
+  assert.equal(greeting["path"], "/work/api");
+  assert.equal(greeting["agent_pid"], Deno.pid);
+  assert.equal(greeting["pane_id"], "%4");
+  assert.equal(greeting["tmux_socket"], "/tmp/tmux-1/own");
+  assert.equal(greeting["auth_token"], "of-hooks");
+  assert.equal(greeting["runtime_session_id"], undefined);
+  assert.deepEqual(greeting["capabilities"], ["delivery_receipts", "framed_text"]);
+  await daemon.turn("pending_first_turn");
+});
+
+Deno.test("the first message opens a session, shows it, and is told as accepted and seen", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  await daemon.turn("pending_first_turn");
+  daemon.send(A);
+  const { id, text } = await opencode.prompts.find("a prompt", () => true);
+  assert.match(text, /^\[mesh\] <peer-message type="ask" id="ask-a+">/);
+  assert.deepEqual(opencode.selected, [{ sessionID: id }]);
+  await daemon.heard.find("the session", (frame) => frame["runtime_session_id"] === id);
+  // What was said while the line was renewed is sent again by the daemon, and only told of.
+  daemon.send(A);
+  await daemon.receipt(A, "accepted");
+  await daemon.receipt(A, "seen");
+  assert.equal(opencode.prompts.all.length, 1);
+});
+
+Deno.test("a message that is sent again is told of again, and put to the agent once", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
+  const before = daemon.heard.all.length;
+  daemon.send(A);
+  await daemon.receipt(A, "seen", before);
+  daemon.send(B);
+  await daemon.receipt(B, "seen");
+  assert.deepEqual(opencode.prompts.all.map(({ id }) => id), ["ses_a", "ses_a"]);
+});
+
+Deno.test("a message that the session was told by an earlier process is seen, not repeated", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  opencode.histories.set("ses_a", `[mesh] <peer-message type="ask" id="ask-${A}">x</peer-message>`);
+  await opencode.start(daemon, ["opencode", "--session=ses_a"]);
+  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_a");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
+  assert.deepEqual(opencode.prompts.all, []);
+});
+
+Deno.test("a session that is continued is the last one of its folder, and no subagent's", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-c"]);
+  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_last");
+});
+
+Deno.test("nothing is put to an agent at a dialog, nor before a declined one's turn ended", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.busy("ses_a");
+  await daemon.turn("working");
+  opencode.event("permission.asked", { id: "per_1", sessionID: "ses_a" });
+  await daemon.turn("awaiting_input");
+  daemon.send(A);
+  daemon.say({ type: "ping", ping_id: "1" });
+  await daemon.heard.find("the pong behind it", ({ type }) => type === "pong");
+  assert.deepEqual(opencode.prompts.all, []);
+  const declined = { requestID: "per_1", sessionID: "ses_a", reply: "reject" };
+  opencode.event("permission.replied", declined);
+  await daemon.turn("working", daemon.heard.all.length);
+  assert.deepEqual(opencode.prompts.all, []);
+  opencode.idle("ses_a");
+  await daemon.receipt(A, "seen");
+});
+
+Deno.test("an approved dialog lets what waits through while the turn goes on", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.busy("ses_a");
+  opencode.event("question.asked", { id: "que_1", sessionID: "ses_sub" });
+  await daemon.turn("awaiting_input");
+  daemon.send(A);
+  opencode.event("question.replied", { requestID: "que_1", sessionID: "ses_sub" });
+  await daemon.receipt(A, "accepted");
+});
+
+Deno.test("turns, models and what was said are told; a subagent's are not", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.children.add("ses_sub");
+  opencode.said("ses_sub", "a subagent's task");
+  const message = opencode.said("ses_a", "the user's words");
+  opencode.busy("ses_a");
+  await daemon.turn("working");
+  opencode.answered("ses_a", message, "the answer");
+  await daemon.heard.find("the answer", ({ text }) => text === "the answer");
+  const chat = daemon.heard.all.filter(({ type }) => type === "chat_turn");
+  assert.deepEqual(chat.map(({ role, text }) => [role, text]), [
+    ["user", "the user's words"],
+    ["assistant", "the answer"],
+  ]);
+  const { model } = await daemon.turn("idle", daemon.heard.all.indexOf(chat[0] ?? {}));
+  assert.equal(model, "fake/one");
+});
+
+Deno.test("another session in the same process becomes the one that is served", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.said("ses_b", "in a session of its own");
+  await daemon.heard.find("its greeting", (frame) => frame["runtime_session_id"] === "ses_b");
+  await daemon.heard.find("its turn", ({ type }) => type === "status", daemon.heard.all.length);
+  daemon.send(C);
+  await daemon.receipt(C, "seen");
+  assert.deepEqual(opencode.prompts.all.map(({ id }) => id), ["ses_b"]);
+});
+
+Deno.test("a daemon that was killed is found again at its new port, and nothing comes twice", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
+  await daemon.down();
+  const before = daemon.heard.all.length;
+  daemon.up();
+  await daemon.turn("idle", before);
+  daemon.send(A);
+  daemon.send(B);
+  await daemon.receipt(B, "seen", before);
+  await daemon.receipt(A, "seen", before);
+  assert.equal(opencode.prompts.all.length, 2);
+});
+
+Deno.test("what waits at a dialog when the line is lost is left to the daemon", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.event("permission.asked", { id: "per_1", sessionID: "ses_a" });
+  await daemon.turn("awaiting_input");
+  daemon.send(A);
+  await daemon.down();
+  const before = daemon.heard.all.length;
+  daemon.up();
+  await daemon.turn("awaiting_input", before);
+  opencode.event("permission.replied", { requestID: "per_1", reply: "once" });
+  opencode.idle("ses_a");
+  await daemon.turn("idle", before);
+  assert.deepEqual(opencode.prompts.all, []); // It may have been called off in the meantime.
+});
+
+Deno.test("what opencode refuses is told as rejected, what it never answered stays unclear", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.answer = () => ({ error: {}, response: { status: 400 } });
+  daemon.send(A);
+  await daemon.receipt(A, "rejected");
+  opencode.answer = () => {
+    throw new Error("The line to opencode's own server broke");
+  };
+  daemon.send(B);
+  await opencode.prompts.find("the second", ({ text }) => text.includes(B));
+  opencode.answer = undefined;
+  daemon.send(B);
+  daemon.send(C);
+  await daemon.receipt(C, "seen");
+  assert.equal(opencode.prompts.all.filter(({ text }) => text.includes(B)).length, 1);
+  opencode.said("ses_a", `[mesh] <peer-message type="ask" id="ask-${B}">do it</peer-message>`);
+  await daemon.receipt(B, "seen");
+});
+
+Deno.test("a session that was deleted takes no message: a new one does", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.answer = () => {
+    opencode.answer = undefined;
+    return { error: {}, response: { status: 404 } };
+  };
+  daemon.send(A);
+  const { id } = await opencode.prompts.find("a second try", (prompt) => prompt.id !== "ses_a");
+  assert.match(id, /^ses_new/);
+});
+
+Deno.test("messages that the user's interruption left unread are named once, not repeated", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.busy("ses_a");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
+  opencode.idle("ses_a"); // No answer has followed the message.
+  opencode.idle("ses_a");
+  const { text } = await opencode.prompts.find(
+    "its name",
+    (prompt) => /Not read/.test(prompt.text),
+  );
+  assert.equal(text, `[mesh] Not read yet, further up: ask-${A}`);
+  opencode.idle("ses_a"); // Nor one that names it.
+  daemon.send(B);
+  await daemon.receipt(B, "seen");
+  assert.equal(opencode.prompts.all.length, 3);
+});
+
+Deno.test("`opencode run` is put nothing once its turn has ended", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "run", "a task"]);
+  await daemon.turn("pending_first_turn");
+  daemon.send(A);
+  opencode.said("ses_a", "a task");
+  await daemon.heard.find("its session", (frame) => frame["runtime_session_id"] === "ses_a");
+  assert.deepEqual(opencode.prompts.all, []);
+  opencode.busy("ses_a");
+  await daemon.receipt(A, "seen");
+});
+
+Deno.test("with no daemon, no home and broken notes a plugin is silent", async () => {
+  await using daemon = new FakeDaemon();
+  Deno.writeTextFileSync(join(daemon.state, "daemon.json"), "{ half");
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, []);
+  opencode.event("session.created", {});
+  opencode.event("session.idle", {});
+  opencode.said("ses_a", "words");
+  opencode.event("message.updated", JSON.parse('{ "info": null }'));
+  opencode.saidBroken();
+  assert.deepEqual(daemon.heard.all, []);
+});
+
+Deno.test("the file that is installed exports the plugin alone, and does what its sources do", async () => {
+  const installed = await import(
+    "../../../../../../daemon/features/agents/opencode/plugin/generated/mesh.js"
+  );
+  assert.deepEqual(Object.keys(installed), ["MeshPlugin"]);
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode(installed.MeshPlugin);
+  await opencode.start(daemon, ["opencode", "--session=ses_a"]);
+  const { backend, runtime_session_id } = await daemon.greeted();
+  assert.deepEqual([backend, runtime_session_id], ["opencode", "ses_a"]);
+  await daemon.turn("idle");
+  daemon.send(A);
+  await daemon.receipt(A, "seen");
+});
+Deno.test("a plugin does not dial where a daemon was that has ended", {
+  ignore: Deno.build.os !== "linux",
+}, async () => {
+  await using daemon = new FakeDaemon().up();
+  await using other = new FakeDaemon().up();
+  const urlOf = ({ state }: FakeDaemon) =>
+    JSON.parse(Deno.readTextFileSync(join(state, "daemon.json"))).url;
+  const file = join(daemon.state, "daemon.json");
+  const notice = Deno.readTextFileSync(file);
+  const ended = { pid: Deno.pid, process_started: "1", url: urlOf(other) };
+  Deno.writeTextFileSync(file, JSON.stringify(ended));
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  Deno.writeTextFileSync(file, notice);
+  await daemon.heard.find("its greeting", ({ type }) => type === "connect");
+  assert.equal(other.lines.length, 0);
+});

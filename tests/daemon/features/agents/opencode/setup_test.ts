@@ -1,0 +1,191 @@
+/** `mesh setup` for opencode: a plugin and one MCP server, undone to the byte, comments and all. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { type Json, Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import {
+  installServer,
+  removeServer,
+} from "../../../../../daemon/features/agents/opencode/setup.ts";
+import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+
+const MESH = ["/opt/my tools/mesh"];
+const NEWER_MESH = ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"];
+const SETTINGS = ".config/opencode/opencode.json";
+const COMMENTED = ".config/opencode/opencode.jsonc";
+const PLUGIN = ".config/opencode/plugin/mesh.js";
+
+/** Written by people, each in their own way. */
+const THEIRS = [
+  "{}",
+  "{\n}\n",
+  "{ // nothing yet\n}",
+  '{ "model": "a/b" }',
+  '\uFEFF{\r\n\t"model": "a/b",\r\n}\r\n',
+  '// mine\n{\n  "model": "a/b", // the good one\n  /* "mcp": {} */\n}\n// end\n',
+  '{\n  "mcp": {},\n  "model": "a/b"\n}\n',
+  '{\n  "mcp": {\n  }\n}\n',
+  '{ "mcp": { "other": { "type": "local", "command": ["x", "mcp // no comment"] }, }, }',
+  '{\n  "a": "http://x/*y*/",\n  "mcp": { /* theirs */ "other": { "url": "u" } }\n}',
+];
+
+/** A home of its own. */
+class Home implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
+  readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
+
+  write(path: string, text: string): void {
+    Deno.mkdirSync(`${this.dir}/${path.replace(/\/[^/]*$/, "")}`, { recursive: true });
+    Deno.writeTextFileSync(`${this.dir}/${path}`, text);
+  }
+
+  read(path: string): string {
+    return Deno.readTextFileSync(`${this.dir}/${path}`);
+  }
+
+  has(path: string): boolean {
+    const [name = "", ...folders] = path.split("/").reverse();
+    try {
+      const dir = `${this.dir}/${folders.reverse().join("/")}`;
+      return [...Deno.readDirSync(dir)].some((entry) => entry.name.startsWith(name));
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
+    }
+  }
+
+  async setup(...args: string[]): Promise<{ code: number; complained: string }> {
+    const complained: string[] = [];
+    const paper = { out: () => undefined, err: (text: string) => void complained.push(text) };
+    const code = await runSetup(["--agent", "opencode", ...args], this.env, paper);
+    return { code, complained: complained.join("\n") };
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+/** What a file means to opencode: the same, comments and trailing commas left out. */
+function meaning(text: string): Json {
+  const bare = text.replace(/^\uFEFF/, "")
+    .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1")
+    .replace(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, "$1");
+  return JSON.parse(bare);
+}
+
+Deno.test("our server is put in beside what is there, and taken out to the byte", () => {
+  for (const text of THEIRS) {
+    const installed = installServer(text, MESH);
+    const { mcp, ...others } = meaning(installed) as { mcp: Record<string, Json> };
+    const ours = { type: "local", command: ["/opt/my tools/mesh", "mcp"], enabled: true };
+    assert.deepEqual(mcp["mesh"], ours, text);
+    const { mcp: before = {}, ...before_others } = meaning(text) as { mcp?: Json };
+    assert.deepEqual({ ...mcp, mesh: undefined }, { ...Object(before), mesh: undefined });
+    assert.deepEqual(others, before_others);
+    assert.equal(removeServer(installed), text);
+  }
+});
+
+Deno.test("putting it in twice is the same as once, and an older place of mesh is replaced", () => {
+  for (const text of THEIRS) {
+    const once = installServer(text, MESH);
+    assert.equal(installServer(once, MESH), once);
+    const moved = installServer(once, NEWER_MESH);
+    assert.equal(moved, installServer(text, NEWER_MESH));
+    assert.equal(removeServer(moved), text);
+  }
+});
+
+Deno.test("any settings, laid out in any way, come back as they were", () => {
+  const settings = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
+  const servers = fc.dictionary(fc.string().filter((key) => key !== "mesh"), fc.jsonValue());
+  const whole = fc.tuple(settings, fc.option(servers)).map(([own, mcp]) =>
+    mcp ? { ...own, mcp } : own
+  );
+  fc.assert(fc.property(whole, fc.integer({ min: 0, max: 8 }), (json, indent) => {
+    const { mcp } = json as { mcp?: unknown };
+    fc.pre(mcp === undefined || (typeof mcp === "object" && mcp !== null && !Array.isArray(mcp)));
+    const text = JSON.stringify(json, null, indent);
+    const installed = installServer(text, MESH);
+    const parsed = JSON.parse(installed);
+    assert.deepEqual(parsed.mcp.mesh.command, ["/opt/my tools/mesh", "mcp"]);
+    assert.equal(removeServer(installed), text);
+  }));
+});
+
+Deno.test("a server that was moved, or laid out anew, by its user is still found", () => {
+  const server =
+    '"mesh": {\n      "type": "local", // by setup\n      "command": ["/old", "mcp"]\n    }';
+  const last = `{\n  "mcp": {\n    "other": {},\n    ${server}\n  }\n}\n`;
+  assert.deepEqual(meaning(removeServer(last)), { mcp: { other: {} } });
+  const installed = meaning(installServer(last, MESH)) as { mcp: Record<string, unknown> };
+  assert.deepEqual(Object.keys(installed.mcp), ["mesh", "other"]);
+});
+
+Deno.test("what is not ours, or no JSON, is refused and left as it is", () => {
+  const foreign = '{ "mcp": { "mesh": { "type": "remote", "url": "https://mesh.example" } } }';
+  assert.throws(() => installServer(foreign, MESH), Unchangeable);
+  assert.equal(removeServer(foreign), foreign);
+  for (
+    const text of [
+      "[]",
+      "{",
+      '{ "a" 1 }',
+      '{ "a": 1 } x',
+      '{ "mcp": [] }',
+      "model: a",
+      '{"a":1 "b":2}',
+      `{"a":${"[".repeat(64)}${"]".repeat(64)}}`,
+    ]
+  ) {
+    assert.throws(() => installServer(text, MESH), Unchangeable, text);
+  }
+});
+
+Deno.test("a refusal names the line of the error", () => {
+  const text = '{\n  // mine\n  "model": "a/b"\n  "theme": "dark"\n}\n';
+  assert.throws(() => installServer(text, MESH), /CommaExpected in line 4/);
+});
+
+Deno.test("setup writes the plugin and the server, and uninstalling leaves nothing", async () => {
+  using home = new Home();
+  assert.equal((await home.setup()).code, 0);
+  assert.match(home.read(PLUGIN), /^\/\*\*\n \* mesh's plugin for opencode/);
+  assert.match(home.read(SETTINGS), /"mesh":\{?/);
+  assert.equal((await home.setup("--uninstall")).code, 0);
+  assert(!home.has(PLUGIN));
+  assert(!home.has(SETTINGS));
+});
+
+Deno.test("the settings that are there are changed, comments kept, and no others are made", async () => {
+  using home = new Home();
+  const text = '{\n  // mine\n  "model": "a/b",\n}\n';
+  home.write(COMMENTED, text);
+  await home.setup();
+  assert.match(home.read(COMMENTED), /\/\/ mine/);
+  assert(!home.has(`${SETTINGS}.`) && home.read(COMMENTED) !== text);
+  await home.setup("--uninstall");
+  assert.equal(home.read(COMMENTED), text);
+  assert(!home.has(`${COMMENTED}.mesh-backup`));
+});
+
+Deno.test("an older plugin of ours is replaced, and goes without a trace", async () => {
+  using home = new Home();
+  home.write(PLUGIN, "/**\n * mesh's plugin for opencode: an older one\n */\n");
+  await home.setup();
+  assert.match(home.read(PLUGIN), /export \{\s+MeshPlugin\s+\}/);
+  await home.setup("--uninstall");
+  assert(!home.has(PLUGIN), "neither it nor a backup of it");
+});
+
+Deno.test("another program's plugin of that name is left alone, and nothing is half done", async () => {
+  using home = new Home();
+  home.write(PLUGIN, "export const Mesh = () => ({});\n");
+  const { code, complained } = await home.setup();
+  assert.equal(code, 1);
+  assert.match(complained, /belongs to another program/);
+  assert(!home.has(SETTINGS));
+  await home.setup("--uninstall");
+  assert.equal(home.read(PLUGIN), "export const Mesh = () => ({});\n");
+});

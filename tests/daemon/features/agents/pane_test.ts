@@ -1,0 +1,397 @@
+/** The pane rung against real tmux and a scripted agent: what arrives, and what never does. */
+
+import assert from "node:assert/strict";
+import { type Clock, systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel, Receipt } from "../../../../daemon/features/agents/adapter.ts";
+import { type PaneOptions, paneRung } from "../../../../daemon/features/agents/pane.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
+import { isAlive, startOf } from "../../../../daemon/host/processes.ts";
+import {
+  Agent,
+  recorder,
+  silent,
+  type Terminal,
+  until,
+  untilNow,
+  withTmux,
+} from "../../../support/host/private_tmux.ts";
+
+const ID = "ask-3f9c04d1a2b7";
+const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
+
+function parcel(text: string, framed = `${FRAME}${text}</peer-message>`): Parcel {
+  return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
+}
+
+function addressee(terminal: Terminal, { pane, pid }: { pane: string; pid: number }): Addressee {
+  return {
+    peer_id: "peer-1",
+    backend: "claude-code",
+    tmux_socket: terminal.socket,
+    pane_id: pane,
+    agent_pid: pid,
+    agent_started: startOf(pid) ?? null,
+    runtime_session_id: null,
+    turn_state: null,
+    metadata: {},
+  };
+}
+
+function rung({ tmuxes }: Terminal, options: Partial<PaneOptions> = {}) {
+  const defaults = { tmuxes, clock: systemClock, log: silent, screen: claudeScreen, settle_ms: 40 };
+  return paneRung({ ...defaults, ...options });
+}
+
+/** A rung that runs `swap` after its last look at the screen, before the server pastes. */
+function swappedBeforePaste(terminal: Terminal, swap: () => void) {
+  let looks = 0;
+  return rung(terminal, {
+    screen: {
+      ...claudeScreen,
+      composerEmpty(view) {
+        const empty = claudeScreen.composerEmpty(view);
+        if (++looks === 2) swap();
+        return empty;
+      },
+    },
+  });
+}
+
+/** A rung that runs `swap` once, when the text is in the pane and Enter is not. */
+function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
+  let swapped = false;
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, signal) {
+      if (!swapped) await until("the paste", () => agent.input.endsWith("\x1b[201~"));
+      if (!swapped) swap();
+      swapped = true;
+      await systemClock.sleep(ms, signal);
+    },
+  };
+  return rung(terminal, { clock });
+}
+
+/** Another program takes the pane over, and records all that it is given. */
+function respawn(terminal: Terminal, pane: string): void {
+  terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
+  untilNow("the other program", () => terminal.screen(pane).includes("ready"));
+}
+
+/** The same, and the agent's process is gone too: tmux only asks it to go. */
+function takeOver(terminal: Terminal, { pane, pid }: Agent): void {
+  respawn(terminal, pane);
+  untilNow("the agent's end", () => !isAlive(pid));
+}
+
+function assertNothingTyped(terminal: Terminal, agent: Agent): void {
+  assert.equal(agent.input, "");
+  assert.equal(terminal.read("other"), "");
+  assert.equal(terminal.cli("list-buffers"), "");
+}
+
+const UNCLEAR: Receipt = { state: "unclear", reason: "typed_not_submitted" };
+
+const ARRIVES = {
+  "a short message": "hello",
+  "a message that wraps": "a word and another ".repeat(15).trim(),
+  "a message of two lines": "first\nsecond",
+  "a message of many lines": Array.from({ length: 60 }, (_, at) => `line ${at}`).join("\n"),
+  "a message of 8,000 bytes": "0123456789abcdef".repeat(500).slice(0, 7_900),
+  "a message in many scripts": "héllo 你好 🙂 👩‍👩‍👧 שלום עולם مرحبا e\u0301",
+  "a message full of shell signs": "$(id) `id` ${HOME} ; | \\ \" ' # ~ {} %1 #{pane_id} !x @y /z",
+};
+
+for (const [what, text] of Object.entries(ARRIVES)) {
+  withTmux(`${what} arrives exactly, and is submitted once`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const peer = addressee(terminal, agent);
+    assert.deepEqual(await rung(terminal).check(peer, parcel(text)), { ready: true });
+    assert.deepEqual(await rung(terminal).deliver(peer, parcel(text)), { state: "sent" });
+    await until("the message", () => agent.submitted.length > 0);
+    assert.deepEqual(agent.submitted, [parcel(text).framed]);
+    assert.equal(terminal.cli("list-buffers"), "");
+  });
+}
+
+withTmux(
+  "over 8 kB the pane gets the head, the closed frame and `mesh show` [c5.long]",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const text = "🙂é&amp;".repeat(1_000);
+    await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
+    const got = await until("the message", () => agent.submitted[0]);
+    const bytes = new TextEncoder().encode(got).length;
+    assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
+    const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
+    assert.ok(got.endsWith(tail));
+    assert.ok(parcel(text).framed.startsWith(got.slice(0, -tail.length)));
+    assert.match(got.slice(0, -tail.length), /(🙂|é|&amp;)$/);
+  },
+);
+
+for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
+  withTmux(`a text that begins with "${first}" is not typed`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const bad = parcel("", `${first}${ID} and more`);
+    const peer = addressee(terminal, agent);
+    const refusal = { reason: "bad_frame" };
+    assert.deepEqual(await rung(terminal).check(peer, bad), { ready: false, ...refusal });
+    assert.deepEqual(await rung(terminal).deliver(peer, bad), { state: "refused", ...refusal });
+    assertNothingTyped(terminal, agent);
+  });
+}
+
+withTmux("control characters are stripped, tabs become spaces, newlines stay", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const text = "a\x1b[201~\rb\tc\x07\x00\x9bd\x7f\u0085e\r\nf";
+  await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
+  const got = await until("the message", () => agent.submitted[0]);
+  assert.equal(got, parcel("a[201~\nb    cde\nf").framed);
+});
+
+/** Situations in which nothing may be typed: how each comes about, and its reason. */
+const REFUSED: [string, string, (terminal: Terminal, agent: Agent) => void | Promise<void>][] = [
+  ["a pane in copy mode", "copy_mode", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
+  ["an open dialog", "dialog_open", (_, agent) => agent.openDialog()],
+  ["a pane that another program has taken", "agent_gone", takeOver],
+  ["a pane that is gone", "pane_missing", (t, { pane }) => {
+    t.start("cat", "other");
+    t.cli("kill-pane", "-t", pane);
+  }],
+  ["a dead pane", "pane_dead", (t, { pane, pid }) => {
+    t.cli("set-option", "-g", "remain-on-exit", "on");
+    Deno.kill(pid, "SIGKILL");
+    untilNow("the end", () => t.format(pane, "#{pane_dead}") === "1");
+  }],
+];
+
+for (const [what, reason, arrange] of REFUSED) {
+  withTmux(`${what} refuses with ${reason}, and nothing is typed`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const peer = addressee(terminal, agent);
+    await arrange(terminal, agent);
+    assert.deepEqual(await rung(terminal).check(peer, parcel("x")), { ready: false, reason });
+    const receipt = await rung(terminal).deliver(peer, parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason });
+    assertNothingTyped(terminal, agent);
+  });
+}
+
+withTmux("a screen without a composer refuses, and nothing is typed", async (terminal) => {
+  const pane = terminal.start("cat");
+  const pid = Number(terminal.format(pane, "#{pane_pid}"));
+  const receipt = await rung(terminal).deliver(addressee(terminal, { pane, pid }), parcel("x"));
+  assert.deepEqual(receipt, { state: "refused", reason: "screen_unknown" });
+  assert.equal(terminal.screen(pane), "");
+});
+
+withTmux("an agent that warms up is typed to once it was ready for a while", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  let now = 0;
+  const clock = { ...systemClock, now: () => now };
+  const pane = rung(terminal, { clock, warm_up_ms: 2_000 });
+  const deliver = () => pane.deliver(addressee(terminal, agent), parcel("hello"));
+  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+  now = 1_999;
+  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+  assertNothingTyped(terminal, agent);
+  now = 2_000;
+  assert.deepEqual(await deliver(), { state: "sent" });
+});
+
+withTmux("a draft of the human's refuses, and stays as it is", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  terminal.cli("send-keys", "-t", agent.pane, "my draft");
+  await until("the draft", () => terminal.screen(agent.pane).includes("my draft"));
+  const receipt = await rung(terminal).deliver(addressee(terminal, agent), parcel("x"));
+  assert.deepEqual(receipt, { state: "refused", reason: "draft_present" });
+  assert.equal(agent.input, "my draft");
+});
+
+withTmux("a registration that is incomplete, old or of another pane refuses", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const peer = addressee(terminal, agent);
+  const other = terminal.start("cat", "other");
+  const cases: [Partial<Addressee>, string][] = [
+    [{ tmux_socket: null }, "no_pane"],
+    [{ pane_id: null }, "no_pane"],
+    [{ pane_id: "work" }, "no_pane"],
+    [{ pane_id: "%999" }, "pane_missing"],
+    [{ agent_pid: null }, "no_process"],
+    [{ agent_started: null }, "no_process"],
+    [{ agent_started: "1" }, "agent_gone"],
+    [{ agent_pid: Deno.pid, agent_started: startOf(Deno.pid) ?? null }, "agent_elsewhere"],
+    [{ tmux_socket: `${terminal.dir}/none` }, "tmux_unreachable"],
+  ];
+  for (const [change, reason] of cases) {
+    const receipt = await rung(terminal).deliver({ ...peer, ...change }, parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason }, JSON.stringify(change));
+  }
+  const elsewhere = await rung(terminal).check({ ...peer, pane_id: other }, parcel("x"));
+  assert.equal(elsewhere.ready, false);
+  assertNothingTyped(terminal, agent);
+});
+
+withTmux(
+  "an agent suspended with a shell in front refuses, back in front it is reached",
+  async (t) => {
+    const pane = t.start("bash --norc --noprofile");
+    t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
+    const agent = await Agent.find(t, pane);
+    const peer = addressee(t, agent);
+    Deno.kill(agent.pid, "SIGTSTP");
+    await until("the shell", () => t.format(pane, "#{pane_current_command}") === "bash");
+    const receipt = await rung(t).deliver(peer, parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "not_foreground" });
+    t.cli("send-keys", "-t", pane, "fg", "Enter");
+    await until("the agent", () => t.format(pane, "#{pane_current_command}") === "deno");
+  },
+);
+
+withTmux("an agent that exited to its shell refuses, though its screen still stands", async (t) => {
+  const pane = t.start("PS1= bash --norc --noprofile");
+  t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
+  const agent = await Agent.find(t, pane);
+  const peer = addressee(t, agent);
+  Deno.kill(agent.pid, "SIGKILL");
+  await until("the shell", () => t.screen(pane).includes("Killed"));
+  const before = t.screen(pane);
+  const receipt = await rung(t).deliver(peer, parcel("x"));
+  assert.deepEqual(receipt, { state: "refused", reason: "agent_gone" });
+  assert.equal(t.screen(pane), before);
+});
+
+/** What may happen between the last look and the paste: the server must see each by itself. */
+const BEFORE_PASTE: [string, (terminal: Terminal, agent: Agent) => void][] = [
+  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["a dialog opens", (_, agent) => agent.openDialog()],
+  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
+  ["the pane goes", (t, { pane }) => {
+    t.cli("new-window", "-d", "-t", "work", "cat");
+    t.cli("kill-pane", "-t", pane);
+  }],
+];
+
+for (const [what, swap] of BEFORE_PASTE) {
+  withTmux(`when ${what} between check and paste, nothing enters`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
+    const receipt = await late.deliver(addressee(terminal, agent), parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+    assertNothingTyped(terminal, agent);
+  });
+}
+
+withTmux(
+  "when the human begins to type between check and paste, the draft stays alone",
+  async (t) => {
+    const agent = await Agent.start(t);
+    const late = swappedBeforePaste(t, () => {
+      t.cli("send-keys", "-t", agent.pane, "my draft");
+      untilNow("the draft", () => t.screen(agent.pane).includes("my draft"));
+    });
+    const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+    assert.equal(agent.input, "my draft");
+  },
+);
+
+withTmux("when the agent dies between check and paste, its shell gets nothing", async (t) => {
+  const pane = t.start("PS1= bash --norc --noprofile");
+  t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
+  const agent = await Agent.find(t, pane);
+  let before = "";
+  const late = swappedBeforePaste(t, () => {
+    Deno.kill(agent.pid, "SIGKILL");
+    untilNow("the shell", () => t.screen(pane).includes("Killed"));
+    before = t.screen(pane);
+  });
+  const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+  assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+  assert.equal(t.screen(pane), before);
+});
+
+/** What may happen between the paste and Enter: the text is in, and must not be submitted. */
+const BEFORE_ENTER: [string, (terminal: Terminal, agent: Agent) => void][] = [
+  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["a dialog opens", (_, agent) => agent.openDialog()],
+  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
+];
+
+for (const [what, swap] of BEFORE_ENTER) {
+  withTmux(`when ${what} between paste and Enter, no Enter is sent`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
+    assert.equal(agent.input, `\x1b[200~${parcel("x").framed}\x1b[201~`);
+    assert.deepEqual(agent.submitted, []);
+    assert.ok(!agent.events.some(({ approved }) => approved));
+    assert.equal(terminal.read("other"), "");
+  });
+}
+
+withTmux("when the human types between paste and Enter, both stay for the human", async (t) => {
+  const agent = await Agent.start(t);
+  const late = swappedBeforeEnter(t, agent, () => {
+    t.cli("send-keys", "-t", agent.pane, "my words");
+    untilNow("the words", () => t.screen(agent.pane).includes("my words"));
+  });
+  assert.deepEqual(await late.deliver(addressee(t, agent), parcel("x")), UNCLEAR);
+  assert.deepEqual(agent.submitted, []);
+});
+
+withTmux(
+  "an agent's own word that a dialog is open refuses, whatever its screen shows",
+  async (t) => {
+    const agent = await Agent.start(t);
+    const warned = rung(t, { dialogKnown: () => Promise.resolve(true) });
+    const receipt = await warned.deliver(addressee(t, agent), parcel("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "dialog_open" });
+    assertNothingTyped(t, agent);
+  },
+);
+
+withTmux("a paste that the composer does not show is not submitted", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const blind = rung(terminal, {
+    settle_ms: 1,
+    screen: { ...claudeScreen, holds: () => false, collapsedPaste: () => false },
+  });
+  assert.deepEqual(await blind.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
+  await until("the paste", () => agent.input.endsWith("\x1b[201~"));
+  assert.deepEqual(agent.submitted, []);
+});
+
+withTmux("a server that dies before the paste refuses; a new one is delivered to", async (t) => {
+  const agent = await Agent.start(t);
+  const late = swappedBeforePaste(t, () => t.killServer());
+  const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+  assert.ok(receipt.state === "refused" || receipt.state === "unclear", JSON.stringify(receipt));
+  await Deno.remove(`${t.dir}/agent.log`);
+  const next = await Agent.start(t);
+  const peer = addressee(t, next);
+  assert.deepEqual(await rung(t).deliver(peer, parcel("x")), { state: "sent" });
+});
+
+withTmux("a server that dies between paste and Enter leaves it unclear", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
+  assert.deepEqual(await late.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
+});
+
+withTmux(
+  "ten messages at once for one pane arrive one after the other, whole",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const peer = addressee(terminal, agent);
+    const texts = Array.from({ length: 10 }, (_, at) => `message ${at}`);
+    const receipts = await Promise.all(
+      texts.map((text) => rung(terminal).deliver(peer, parcel(text))),
+    );
+    const sent = texts.filter((_, at) => receipts[at]?.state === "sent");
+    await until("all", () => agent.submitted.length === sent.length);
+    assert.deepEqual(agent.submitted, sent.map((text) => parcel(text).framed));
+    for (const receipt of receipts) assert.ok(["sent", "refused"].includes(receipt.state));
+  },
+);

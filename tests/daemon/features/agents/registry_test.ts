@@ -1,0 +1,175 @@
+/** Each agent is defined once: its folder, a line in the registry, and its id in the contract. */
+
+import assert from "node:assert/strict";
+
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
+import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/versions.ts";
+import { agentsOf } from "../../../../daemon/app/platform.ts";
+import { Backend } from "../../../../daemon/features/agents/contract.ts";
+import { foldersIn, type Source, sources } from "../../../tidy/sources.ts";
+import { silent } from "../../../support/host/private_tmux.ts";
+
+const ENV = { HOME: "/home/ada" };
+const IDS: readonly string[] = AGENTS.map(({ id }) => id);
+const PROGRAM = sources().filter(({ path }) => !path.startsWith("tests/"));
+const AGENT_FOLDERS = foldersIn("daemon/features/agents")
+  .filter((folder) => PROGRAM.some(({ path }) => path === `${folder}/agent.ts`));
+const OUTSIDE = PROGRAM.filter(({ path }) =>
+  !AGENT_FOLDERS.some((folder) => path.startsWith(`${folder}/`))
+);
+
+/** Backends of programs that connect by themselves. */
+const NO_AGENTS: readonly string[] = ["mcp-http", "sdk"];
+
+Deno.test("every folder of an agent is in the registry, and every backend of the contract", () => {
+  const named = AGENT_FOLDERS.map((folder) => folder.split("/").at(-1)?.replaceAll("_", "-"));
+  assert.deepEqual(named.toSorted(), IDS.toSorted());
+  const backends = Backend.options.filter((backend) => !NO_AGENTS.includes(backend));
+  assert.deepEqual(backends.toSorted(), IDS.toSorted());
+});
+
+/** Files that name an agent, and have a reason to. */
+const NAMING: Readonly<Record<string, string>> = {
+  "daemon/features/peers/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
+};
+
+/** The ids that a source writes as a string, or several of them in one text or pattern. */
+function idsIn({ code }: Source): string[] {
+  const strings = IDS.filter((id) => code.includes(`"${id}"`) || code.includes(`'${id}'`));
+  const lines = code.split("\n").flatMap((line) => {
+    const found = IDS.filter((id) => new RegExp(`(?<![\\w/-])${id}(?![\\w/-])`).test(line));
+    return found.length > 1 ? found : [];
+  });
+  return [...new Set([...strings, ...lines])];
+}
+
+Deno.test("no source outside an agent's folder names its id, but the contract", () => {
+  const found = OUTSIDE.filter((source) => idsIn(source).length > 0).map(({ path }) => path);
+  assert.deepEqual(found, Object.keys(NAMING));
+});
+
+Deno.test("nothing but the registry imports from the folder of an agent", () => {
+  const found = OUTSIDE.flatMap(({ path, imports }) =>
+    imports.filter(({ to }) => AGENT_FOLDERS.some((folder) => to.startsWith(`${folder}/`)))
+      .map(({ to }) => `${path} → ${to}`)
+  );
+  const lines = AGENT_FOLDERS.map((folder) =>
+    `daemon/features/agents/registry.ts → ${folder}/agent.ts`
+  );
+  assert.deepEqual(found.toSorted(), lines.toSorted());
+});
+
+Deno.test("a definition names the agent, and its files lie in the folder that its user chose", () => {
+  const files = (env: Record<string, string>) =>
+    Object.fromEntries(
+      AGENTS.flatMap(({ id, setup }) =>
+        setup ? [[id, [setup.home(env), setup.hooks_file?.(env), ...setup.server_files(env)]]] : []
+      ),
+    );
+  // deno-fmt-ignore
+  assert.deepEqual(files(ENV), {
+    "claude-code": ["/home/ada/.claude", "/home/ada/.claude/settings.json", "/home/ada/.claude.json"],
+    codex: ["/home/ada/.codex", "/home/ada/.codex/hooks.json", "/home/ada/.codex/config.toml"],
+    copilot: ["/home/ada/.copilot", "/home/ada/.copilot/settings.json", "/home/ada/.copilot/mcp-config.json"],
+    gemini: ["/home/ada/.gemini", "/home/ada/.gemini/settings.json", "/home/ada/.gemini/settings.json"],
+    opencode: ["/home/ada/.config/opencode", undefined, "/home/ada/.config/opencode/opencode.json", "/home/ada/.config/opencode/opencode.jsonc"],
+  });
+  const chosen = {
+    CLAUDE_CONFIG_DIR: "/a",
+    CODEX_HOME: "/b",
+    COPILOT_HOME: "/c",
+    GEMINI_CLI_HOME: "/d",
+    XDG_CONFIG_HOME: "/e",
+  };
+  // deno-fmt-ignore
+  assert.deepEqual(files(chosen), {
+    "claude-code": ["/a", "/a/settings.json", "/a/.claude.json"],
+    codex: ["/b", "/b/hooks.json", "/b/config.toml"],
+    copilot: ["/c", "/c/settings.json", "/c/mcp-config.json"],
+    gemini: ["/d/.gemini", "/d/.gemini/settings.json", "/d/.gemini/settings.json"],
+    opencode: ["/e/opencode", undefined, "/e/opencode/opencode.json", "/e/opencode/opencode.jsonc"],
+  });
+});
+
+Deno.test("setup edits the files that the definition names, and nothing else", async () => {
+  const home = Deno.makeTempDirSync({ prefix: "mesh-registry-" });
+  try {
+    const env = { HOME: home };
+    for (const { id, setup } of AGENTS) {
+      if (!setup) continue;
+      const edits = await setup.edits(env, { mesh: ["/opt/mesh"] });
+      const named = [setup.hooks_file?.(env), ...setup.server_files(env)];
+      const paths = edits.map(({ path }) => path).filter((path) => !path.endsWith("/mesh.js"));
+      assert.ok(paths.length > 0 && paths.every((path) => named.includes(path)), id);
+      assert.ok(edits.every(({ path }) => path.startsWith(home)), id);
+    }
+  } finally {
+    Deno.removeSync(home, { recursive: true });
+  }
+});
+
+Deno.test("an adapter is of the agent that loads it, and uses the transports of the definition", async () => {
+  const state = Deno.makeTempDirSync({ prefix: "mesh-registry-" });
+  try {
+    const env = { HOME: state, PATH: "/usr/bin:/bin" };
+    const options = { clock: systemClock, ids: randomIds, log: silent, state, env };
+    await using outside = await agentsOf(options);
+    assert.deepEqual(outside.adapters.map(({ backend }) => backend), IDS);
+    const peer = {
+      peer_id: "p",
+      backend: null,
+      tmux_socket: null,
+      pane_id: null,
+      agent_pid: null,
+      agent_started: null,
+      runtime_session_id: null,
+      turn_state: null,
+      metadata: {},
+    };
+    const message = { delivery_id: "d", proof_id: "d", human: false, framed: "[mesh]" };
+    for (const adapter of outside.adapters) {
+      const used = adapter.rungs(peer, { ...message, kind: "ask" }).map(({ name }) => name);
+      const named = definitionOf(adapter.backend)?.transports ?? [];
+      // A plugin's WebSocket is tried before any of the adapter's own transports.
+      const own = named.filter((transport) => transport !== "websocket");
+      assert.deepEqual([...new Set(used)], own, adapter.backend);
+      assert.equal(
+        outside.hooks[adapter.backend] !== undefined,
+        definitionOf(adapter.backend)?.hooks !== undefined,
+        adapter.backend,
+      );
+    }
+  } finally {
+    Deno.removeSync(state, { recursive: true });
+  }
+});
+
+Deno.test("every agent that is set up can be tested: on its own model, by its own transports", async () => {
+  for (const { id, setup, fixture, transports } of AGENTS) {
+    assert.equal(setup !== undefined, fixture !== undefined, id);
+    const found = await fixture?.();
+    if (!found) continue;
+    const place = { home: "/home", folder: "/work", version: "1.0.0" };
+    const files = Object.keys(found.files(place, "http://127.0.0.1:9"));
+    assert.ok(files.every((path) => path.startsWith("/home/")), id);
+    const untested = Object.keys(found.untested).filter((transport) => transport !== "native");
+    assert.ok(untested.every((name) => transports.some((one) => one === name)), id);
+  }
+});
+
+Deno.test("an agent is known by the name of its process; an unknown one is nobody's", () => {
+  assert.equal(agentNamed(["node", "claude-code"])?.id, "claude-code");
+  assert.equal(agentNamed(["gemini-cli"])?.id, "gemini");
+  assert.equal(agentNamed(["bash", "claudette"]), undefined);
+  assert.equal(definitionOf("sdk"), undefined);
+  assert.equal(definitionOf(null), undefined);
+});
+
+Deno.test("a release is tested with if it is a later patch of the tested line", () => {
+  assert.equal(lineOf("2.1.329"), "2.1");
+  for (const version of ["2.1.329", "2.1.400"]) assert.ok(isLaterPatch(version, "2.1.329"));
+  for (const version of ["2.1.328", "2.2.0", "2.10.329", "2.1.330-beta", "2.1", ""]) {
+    assert.ok(!isLaterPatch(version, "2.1.329"), version);
+  }
+});

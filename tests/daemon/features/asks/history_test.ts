@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { join as pathOf } from "node:path";
+import { FakeClock } from "../../../support/clock.ts";
+import { countingIds } from "../../../support/ids.ts";
+import { type World, world } from "../../../support/world.ts";
+import { ask, enter, get, post } from "../../../support/daemon/peer_clients.ts";
+
+const LONG_AGO = "2000-01-01T00:00:00Z";
+
+const at = (w: World) => encodeURIComponent(new Date(w.clock.now()).toISOString());
+
+interface Thread {
+  readonly correlation_id: string;
+}
+
+async function threads(w: World, query: string): Promise<string[]> {
+  const { threads } = await get(w, `/asks/history?${query}`);
+  return threads.map(({ correlation_id }: Thread) => correlation_id);
+}
+
+/** An ask that is closed a second later. */
+async function closed(w: World, from: string, to: string): Promise<string> {
+  const correlation_id = await ask(w, from, to);
+  await w.clock.advance(1000);
+  await post(w, "/ack", { correlation_id });
+  return correlation_id;
+}
+
+Deno.test("history tells the closed threads of a peer, whether it asked or was asked [4.asks.history] [4.asks.history-session]", async () => {
+  await using w = world();
+  const ada = await enter(w, "ada");
+  const bob = await enter(w, "bob");
+  await enter(w, "eve");
+  const opened_at = new Date(w.clock.now()).toISOString();
+  const asked = await closed(w, "ada", "bob");
+  const was_asked = await ask(w, "a-stranger", "ada");
+  await post(w, "/decline", { correlation_id: was_asked, reason: "Busy" });
+  await ask(w, "ada", "bob");
+  await closed(w, "eve", "bob");
+  const { threads, mesh_session_id } = await get(w, `/asks/history?peer_id=ada&since=${LONG_AGO}`);
+  assert.equal(mesh_session_id, ada.mesh_session_id);
+  const closed_at = new Date(Date.parse(opened_at) + 1000).toISOString();
+  assert.deepEqual(threads, [
+    {
+      correlation_id: asked,
+      role: "asker",
+      other: "bob",
+      other_peer_id: bob.peer_id,
+      close_reason: "ack",
+      opened_at,
+      closed_at,
+    },
+    {
+      correlation_id: was_asked,
+      role: "recipient",
+      other: "a-stranger",
+      other_peer_id: null,
+      close_reason: "declined",
+      opened_at: closed_at,
+      closed_at,
+    },
+  ]);
+});
+
+Deno.test("history begins after since, in whatever offset it is said", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const first = await closed(w, "ada", "bob");
+  const since = at(w);
+  const second = await closed(w, "ada", "bob");
+  assert.deepEqual(await threads(w, `peer_id=bob&since=${LONG_AGO}`), [first, second]);
+  assert.deepEqual(await threads(w, `peer_id=bob&since=${since}`), [second]);
+  const there = new Date(w.clock.now() - 1000 + 2 * 3_600_000).toISOString().replace("Z", "");
+  for (const plus of ["%2B", "+"]) {
+    assert.deepEqual(await threads(w, `peer_id=bob&since=${there}${plus}02:00`), [second]);
+  }
+  assert.deepEqual(await threads(w, `peer_id=bob&since=${at(w)}`), []);
+});
+
+Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
+  await using w = world();
+  await enter(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
+  await enter(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
+  const one = await closed(w, "ada", "bob");
+  const two = await closed(w, "ada", "eve");
+  const queries = [
+    `since=${LONG_AGO}`,
+    `peer_id=bob&pane_id=%253&since=${LONG_AGO}`,
+    "peer_id=bob",
+    "peer_id=bob&since=",
+    "peer_id=bob&since=yesterday",
+    "peer_id=bob&since=2030-01-01",
+    "peer_id=bob&since=2030-01-01T00:00:00",
+  ];
+  for (const query of queries) {
+    const { status, error } = await get(w, `/asks/history?${query}`);
+    assert.deepEqual([status, error], [422, "invalid_request"], query);
+  }
+  for (const [socket, id] of [["/tmp/one", one], ["/tmp/two", two]]) {
+    const query = `pane_id=%253&tmux_socket=${socket}&since=${LONG_AGO}`;
+    assert.deepEqual(await threads(w, query), [id]);
+  }
+  const lost = await get(w, `/asks/history?peer_id=nobody&since=${LONG_AGO}`);
+  assert.deepEqual([lost.status, lost.error], [404, "unknown_peer"]);
+  const bare = await get(w, `/asks/history?pane_id=%259&since=${LONG_AGO}`);
+  assert.deepEqual([bare.status, bare.error], [404, "no_pane_peer"]);
+});
+
+Deno.test("history is of peers that are offline or retired, too, and survives a restart [4.asks.history-durable]", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds() };
+  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
+  let w = start();
+  const [bob, eve, tom] = [await enter(w, "bob"), await enter(w, "eve"), await enter(w, "tom")];
+  const other = await closed(w, "tom", "bob");
+  const id = await closed(w, "bob", "eve");
+  await w[Symbol.asyncDispose]();
+  w = start();
+  await post(w, "/peers/eve/offline", { terminal: true });
+  for (const peer of ["bob", bob.peer_id, eve.peer_id]) {
+    const found = await threads(w, `peer_id=${peer}&since=${LONG_AGO}`);
+    assert.deepEqual(found.filter((thread) => thread !== other), [id]);
+  }
+  await post(w, "/peer/unregister", { peer_id: "tom" });
+  assert.deepEqual(await threads(w, `peer_id=${tom.peer_id}&since=${LONG_AGO}`), [other]);
+  await w.fetch(`/peers/${eve.peer_id}`, { method: "DELETE" });
+  assert.deepEqual(await threads(w, `peer_id=${eve.peer_id}&since=${LONG_AGO}`), [id]);
+  await w[Symbol.asyncDispose]();
+  Deno.removeSync(directory, { recursive: true });
+});
+
+Deno.test("history is told a thousand at a time, and goes on where it ended", async () => {
+  await using w = world({
+    settings: { "daemon.queue.max_per_peer": "5000", "daemon.limits.pair_per_minute": "0" },
+  });
+  await enter(w, "bob");
+  const { daemon } = w;
+  const manner = { proven_human: false };
+  for (let number = 0; number < 1200; number++) {
+    const asking = {
+      from_peer: "ada",
+      to_peer: "bob",
+      text: "Hi",
+      reply_delivery: "push" as const,
+    };
+    const { ticket } = daemon.asks.open(asking, manner);
+    daemon.asks.ack({ correlation_id: ticket?.message.correlation_id ?? "" }, manner);
+    if (number === 500) await w.clock.advance(1);
+  }
+  const all = await threads(w, `peer_id=bob&since=${LONG_AGO}`);
+  assert.equal(all.length, 1200, "What was closed in the same instant is not torn apart");
+  await w.clock.advance(5);
+  const next = await closed(w, "ada", "bob");
+  const first = await get(w, `/asks/history?peer_id=bob&since=${LONG_AGO}`);
+  assert.equal(first.threads.length, 1200);
+  const since = encodeURIComponent(first.threads.at(-1).closed_at);
+  assert.deepEqual(await threads(w, `peer_id=bob&since=${since}`), [next]);
+});

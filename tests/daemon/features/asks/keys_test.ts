@@ -1,0 +1,94 @@
+/** The keys of `/ask`: any case names a key, and what only looks like `to_peer` is refused. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/keys.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
+
+/** A word, each letter in either case. */
+function anyCase(word: string): fc.Arbitrary<string> {
+  return fc.array(fc.boolean(), { minLength: word.length, maxLength: word.length }).map((upper) =>
+    [...word].map((letter, at) => upper[at] ? letter.toUpperCase() : letter).join("")
+  );
+}
+
+/** What may stand between letters without being one. */
+const separator = fc.string({
+  unit: fc.constantFrom("_", "-", " ", ".", ":", "/", "0", "7", "\t", "\u00a0", "~", "💥"),
+  maxLength: 3,
+});
+
+/** The letters of `to_peer` with anything but letters around each of them. */
+const lookAlike = fc.tuple(anyCase("topeer"), fc.array(separator, { minLength: 7, maxLength: 7 }))
+  .map(([letters, gaps]) => gaps.map((gap, at) => gap + (letters[at] ?? "")).join(""))
+  .filter((key) => key.toLowerCase() !== "to_peer");
+
+function refusalOf(fold: (body: unknown) => unknown, body: unknown): Problem | undefined {
+  try {
+    fold(body);
+    return undefined;
+  } catch (fault) {
+    assert.ok(fault instanceof Problem, String(fault));
+    return fault;
+  }
+}
+
+Deno.test("to_peer in any case names the target, under every strategy", () => {
+  fc.assert(fc.property(anyCase("to_peer"), fc.string({ minLength: 1 }), (key, peer) => {
+    fc.pre(peer.trim() !== "");
+    for (const fold of [foldAskKeys, foldNamedAskKeys]) {
+      assert.deepEqual(fold({ [key]: peer }), { to_peer: peer });
+    }
+  }));
+});
+
+Deno.test("every look-alike of to_peer is refused by its own name, beside a to_peer or alone", () => {
+  fc.assert(fc.property(lookAlike, fc.boolean(), (key, beside) => {
+    const body = { ...(beside && { to_peer: "bob" }), [key]: "bob" };
+    for (const fold of [foldAskKeys, foldNamedAskKeys]) {
+      const refusal = refusalOf(fold, body);
+      assert.ok(refusal && isProblem(refusal, "unknown_key"));
+      assert.equal(refusal.toBody()["key"], key);
+      assert.match(refusal.toBody().hint ?? "", /to_peer/);
+    }
+  }));
+});
+
+Deno.test("letters that are dressed up look alike, too; other words do not", () => {
+  for (const key of ["ｔｏＰｅｅｒ", "tó_peer", "𝐭𝐨_peer"]) {
+    assert.equal(refusalOf(foldAskKeys, { [key]: "bob" })?.code, "unknown_key", key);
+  }
+  for (const key of ["to", "peer", "to_peers", "to_peer_id", "recipient", "topper"]) {
+    assert.deepEqual(foldAskKeys({ [key]: 1 }), { [key]: 1 });
+  }
+});
+
+Deno.test("two keys that fold to one are refused, whichever they are", () => {
+  fc.assert(
+    fc.property(fc.constantFrom("to_peer", "text", "from_peer", "fallback_to"), (word) => {
+      for (const key of [word.toUpperCase(), word.replace("t", "T")]) {
+        fc.pre(key !== word);
+        const refusal = refusalOf(foldAskKeys, { [word]: "bob", [key]: "bob" });
+        assert.equal(refusal?.code, "repeated_key");
+      }
+    }),
+  );
+});
+
+Deno.test("only an absent key is no target: null and blank ones are unknown peers", () => {
+  const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\n", "\u00a0"), maxLength: 5 });
+  fc.assert(fc.property(fc.option(blank), (to_peer) => {
+    for (const fold of [foldAskKeys, foldNamedAskKeys]) {
+      assert.equal(refusalOf(fold, { to_peer })?.code, "unknown_peer");
+    }
+  }));
+  assert.equal(refusalOf(foldNamedAskKeys, {})?.code, "no_target");
+  assert.deepEqual(foldAskKeys({}), {});
+});
+
+Deno.test("no body makes the folding fail in another way than by a refusal", () => {
+  fc.assert(fc.property(fc.jsonValue(), (body) => {
+    refusalOf(foldAskKeys, body);
+    refusalOf(foldNamedAskKeys, body);
+  }));
+});

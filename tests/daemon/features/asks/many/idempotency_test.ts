@@ -1,0 +1,99 @@
+/** `Idempotency-Key` on asks to many: all is asked once, and answered as often as it is sent. */
+
+import assert from "node:assert/strict";
+import { join as pathOf } from "node:path";
+import { FakeClock } from "../../../../support/clock.ts";
+import { countingIds } from "../../../../support/ids.ts";
+import { type World, world } from "../../../../support/world.ts";
+import { enter, get, join, said, typesSince } from "../../../../support/daemon/peer_clients.ts";
+
+const QUESTION = { from_peer: "ada", to_peers: ["bob", "ghost", "eve"], text: "Ready?" };
+
+/** Posts with a key; status, whether it is a replay, and the answer. */
+async function send(w: World, key: string, body: unknown = QUESTION) {
+  const response = await w.post("/asks/many", body, { "idempotency-key": key });
+  const replayed = response.headers.get("idempotent-replay");
+  return { status: response.status, replayed, ...await response.json() };
+}
+
+async function three(w: World) {
+  for (const name of ["ada", "eve"]) await enter(w, name);
+  return await join(w, "bob");
+}
+
+Deno.test("an ask to many that is sent twice with a key is asked once", async () => {
+  await using w = world();
+  const bob = await three(w);
+  const first = await send(w, "k");
+  assert.deepEqual([first.status, first.replayed, first.children.length], [200, null, 3]);
+  assert.equal(first.children[1].error, "unknown_peer");
+  const at = w.events.length;
+  assert.deepEqual(await send(w, "k"), { ...first, replayed: "true" });
+  assert.deepEqual(typesSince(w, at), []);
+  assert.equal(bob.of("ask").length, 1);
+  assert.equal((await get(w, "/asks")).asks.length, 2);
+  const { parent_id } = await send(w, "another");
+  assert.notEqual(parent_id, first.parent_id);
+});
+
+Deno.test("a key is its sender's own, and stands for one body", async () => {
+  await using w = world();
+  await three(w);
+  const first = await send(w, "k");
+  const other = await send(w, "k", { ...QUESTION, text: "Now?" });
+  assert.deepEqual([other.status, other.error], [422, "idempotency_mismatch"]);
+  const eve = await send(w, "k", { ...QUESTION, from_peer: "eve" });
+  assert.deepEqual([eve.status, eve.replayed], [200, null]);
+  assert.notEqual(eve.parent_id, first.parent_id);
+});
+
+Deno.test("when nobody could be asked, nothing is kept, and the key may be sent again", async () => {
+  await using w = world();
+  const failed = await send(w, "k");
+  assert.deepEqual([failed.status, failed.error], [404, "unknown_peer"]);
+  await three(w);
+  const done = await send(w, "k");
+  assert.deepEqual([done.status, done.replayed], [200, null]);
+  assert.equal(said(w, "ask").length, 2);
+});
+
+Deno.test("one whose queue is full fails alone, with a key as without", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  await three(w);
+  const codes = async (key: string) =>
+    (await send(w, key)).children.map(({ error }: { error?: string }) => error ?? null);
+  assert.deepEqual(await codes("first"), [null, "unknown_peer", null]);
+  assert.deepEqual(await codes("second"), [null, "unknown_peer", "queue_full"]);
+  assert.equal((await get(w, "/asks")).asks.length, 3);
+});
+
+Deno.test("with the disk full neither asks nor key are kept", async () => {
+  await using w = world();
+  const bob = await three(w);
+  const { db } = w.daemon.ground;
+  db.transact((tx) => tx.run("pragma max_page_count = 60"));
+  const failed = await send(w, "k", { ...QUESTION, text: "x".repeat(200_000) });
+  assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
+  db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
+  assert.deepEqual([(await get(w, "/asks")).asks.length, bob.of("ask").length], [0, 0]);
+  assert.equal((await send(w, "k")).replayed, null);
+});
+
+Deno.test("a repeat after a restart is answered with the same ids, and nobody is asked again", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds() };
+  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
+  try {
+    let w = start();
+    await three(w);
+    const before = await send(w, "k");
+    await w[Symbol.asyncDispose]();
+    w = start();
+    await using _ = w;
+    assert.deepEqual(await send(w, "k"), { ...before, replayed: "true" });
+    assert.equal((await get(w, "/asks")).asks.length, 2);
+    assert.equal((await get(w, `/asks/many/${before.parent_id}`)).state, "pending");
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});

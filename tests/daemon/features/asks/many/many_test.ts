@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { join as pathOf } from "node:path";
+import { due } from "../../../../../daemon/features/asks/many/store.ts";
+import { FakeClock } from "../../../../support/clock.ts";
+import { countingIds } from "../../../../support/ids.ts";
+import { type World, world } from "../../../../support/world.ts";
+import { enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+
+/** The asker and three to be asked, without those who come over a socket. */
+async function three(w: World, ...connected: string[]) {
+  for (const name of ["ada", "bob", "eve", "tom"]) {
+    if (!connected.includes(name)) await enter(w, name);
+  }
+}
+
+function askMany(w: World, more: Record<string, unknown> = {}) {
+  const to_peers = ["bob", "eve", "tom"];
+  return post(w, "/asks/many", { from_peer: "ada", to_peers, text: "Ready?", ...more });
+}
+
+interface Child {
+  readonly peer: string;
+  readonly correlation_id: string;
+  readonly error?: string;
+}
+
+const idsOf = (children: Child[]) => children.map(({ correlation_id }) => correlation_id);
+
+Deno.test("many are asked as one parent, each by an ordinary ask [c3.many]", async () => {
+  await using w = world();
+  await three(w, "bob");
+  const bob = await join(w, "bob");
+  const { status, parent_id, children } = await askMany(w);
+  assert.equal(status, 200);
+  assert.match(parent_id, /^askm-[0-9a-f]{12}$/);
+  assert.deepEqual(children.map(({ peer }: Child) => peer), ["bob", "eve", "tom"]);
+  for (const { correlation_id, peer_id } of children) {
+    const kept = await get(w, `/asks/${correlation_id}`);
+    assert.deepEqual([kept.parent_id, kept.to_peer_id, kept.reply_delivery], [
+      parent_id,
+      peer_id,
+      "push",
+    ]);
+  }
+  assert.equal(bob.of("ask")[0]?.correlation_id, children[0].correlation_id);
+  assert.equal(said(w, "ask").length, 3);
+});
+
+Deno.test("a parent is pending, then partial, then complete", async () => {
+  await using w = world();
+  await three(w);
+  const { parent_id, children } = await askMany(w);
+  const [first, second, third] = idsOf(children);
+  const state = async () => (await get(w, `/asks/many/${parent_id}`)).state;
+  assert.equal(await state(), "pending");
+  await post(w, "/ack", { correlation_id: first, message: "Yes" });
+  assert.equal(await state(), "partial");
+  await post(w, "/decline", { correlation_id: second, reason: "Busy" });
+  assert.equal(await state(), "partial");
+  await post(w, "/ack", { correlation_id: third });
+  assert.deepEqual(await get(w, `/asks/many/${parent_id}`), {
+    status: 200,
+    parent_id,
+    state: "complete",
+    children: [
+      {
+        peer: "bob",
+        correlation_id: first,
+        state: "closed",
+        reply: "Yes",
+        outcome: "answered",
+        close_reason: "ack_with_msg",
+      },
+      {
+        peer: "eve",
+        correlation_id: second,
+        state: "closed",
+        reply: "Busy",
+        outcome: "declined",
+        close_reason: "declined",
+      },
+      {
+        peer: "tom",
+        correlation_id: third,
+        state: "closed",
+        reply: null,
+        outcome: "acknowledged",
+        close_reason: "ack",
+      },
+    ],
+  });
+});
+
+Deno.test("a recipient that cannot be asked fails alone, and is shown with its error", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  await three(w);
+  await post(w, "/peers/eve/provenance", { addressable: false });
+  await post(w, "/ask", { from_peer: "x", to_peer: "tom", text: "First" });
+  const to_peers = ["eve", "nobody", "ada", "tom", "", "bob"];
+  const { parent_id, children } = await askMany(w, { to_peers });
+  const errors = children.map(({ peer, error }: Child) => [peer, error]);
+  assert.deepEqual(errors, [
+    ["eve", "peer_not_addressable"],
+    ["nobody", "unknown_peer"],
+    ["ada", "to_self"],
+    ["tom", "queue_full"],
+    ["", "unknown_peer"],
+    ["bob", undefined],
+  ]);
+  const result = await get(w, `/asks/many/${parent_id}`);
+  assert.equal(result.state, "pending");
+  assert.deepEqual(result.children[0], {
+    peer: "eve",
+    correlation_id: null,
+    state: "closed",
+    reply: null,
+    outcome: "failed",
+    close_reason: null,
+    error: "peer_not_addressable",
+  });
+  await post(w, "/ack", { correlation_id: children[5].correlation_id });
+  assert.equal((await get(w, `/asks/many/${parent_id}`)).state, "complete");
+});
+
+Deno.test("when nobody can be asked it is refused as /ask would, and nothing is kept", async () => {
+  await using w = world();
+  await three(w);
+  const none = await askMany(w, { to_peers: ["nobody", "ada"] });
+  assert.deepEqual([none.status, none.error, none.detail], [
+    404,
+    "unknown_peer",
+    "Unknown peer: nobody",
+  ]);
+  const count = Array.from({ length: 101 }, () => "bob");
+  for (const to_peers of [[], count, "bob", undefined]) {
+    assert.equal((await askMany(w, { to_peers })).status, 422);
+  }
+  assert.equal((await askMany(w, { timeout_seconds: "5" })).status, 422);
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+  const unknown = await get(w, "/asks/many/askm-ffffffffffff");
+  assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
+});
+
+Deno.test("who is named twice is asked once", async () => {
+  await using w = world();
+  await three(w);
+  const { peer_id } = await get(w, "/peers/bob");
+  const { children } = await askMany(w, { to_peers: ["bob", peer_id, "eve"] });
+  const [first, second, third] = idsOf(children);
+  assert.equal(first, second);
+  assert.notEqual(first, third);
+  assert.equal((await get(w, "/asks")).asks.length, 2);
+});
+
+Deno.test("when its time passes, what is open is evicted once, and its asker is told", async () => {
+  await using w = world();
+  await three(w, "ada");
+  const ada = await join(w, "ada");
+  const { parent_id, children } = await askMany(w, { timeout_seconds: 10 });
+  const [first] = idsOf(children);
+  await post(w, "/ack", { correlation_id: first, message: "Yes" });
+  await w.beat(9);
+  assert.equal((await get(w, `/asks/many/${parent_id}`)).state, "partial");
+  await w.beat(1);
+  const { state, children: ended } = await get(w, `/asks/many/${parent_id}`);
+  assert.equal(state, "complete");
+  assert.deepEqual(
+    ended.map(({ close_reason }: Record<string, string>) => close_reason),
+    ["ack_with_msg", "evicted", "evicted"],
+  );
+  assert.deepEqual(ada.of("ack").map(({ close_reason }) => close_reason), [
+    "ack_with_msg",
+    "evicted",
+    "evicted",
+  ]);
+  const told = said(w, "ack").length;
+  assert.deepEqual(due(w.daemon.ground.db, Number.MAX_SAFE_INTEGER, 9), []);
+  await w.beat(60);
+  assert.equal(said(w, "ack").length, told);
+});
+
+Deno.test("a parent is forgotten after 30 days, unless an ask of it is open yet", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await three(w);
+  const brief = await askMany(w);
+  const lasting = await askMany(w, { to_peers: ["bob", "sam"] });
+  await w.beat(29 * 86_400);
+  await w.beat();
+  assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
+  await w.beat(86_400);
+  assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).status, 404);
+  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).state, "partial");
+  await post(w, "/ack", { correlation_id: lasting.children[1].correlation_id });
+  await w.beat();
+  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).status, 404);
+});
+
+Deno.test("a parent survives a restart, and its time runs on", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds() };
+  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
+  let w = start();
+  await three(w);
+  const lasting = await askMany(w);
+  const brief = await askMany(w, { timeout_seconds: 60 });
+  await w[Symbol.asyncDispose]();
+  w = start();
+  const [first] = idsOf(lasting.children);
+  await post(w, "/ack", { correlation_id: first, message: "Yes" });
+  await w.beat(61);
+  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).state, "partial");
+  assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
+  await w[Symbol.asyncDispose]();
+  Deno.removeSync(directory, { recursive: true });
+});

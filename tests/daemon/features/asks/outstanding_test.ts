@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { join as pathOf } from "node:path";
+import { FakeClock } from "../../../support/clock.ts";
+import { countingIds } from "../../../support/ids.ts";
+import { type World, world } from "../../../support/world.ts";
+import { ask, enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+
+/** A house whose daemon may end and start again on the same file. */
+function house() {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds() };
+  const db_path = pathOf(directory, "mesh.db");
+  return {
+    start: (): World => world({ ...shared, db_path, settings: { "human.name": "sam" } }),
+    [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }),
+  };
+}
+
+async function outstanding(w: World, name: string): Promise<string[]> {
+  const query = `peer_id=${encodeURIComponent(name)}&direction=outbound`;
+  const { asks } = await get(w, `/asks/pending?${query}`);
+  return asks.map(({ correlation_id }: { correlation_id: string }) => correlation_id);
+}
+
+Deno.test("a sender that is not registered finds what it asked, also after a restart", async () => {
+  using at = house();
+  let w = at.start();
+  await enter(w, "bob");
+  const mine = [await ask(w, "mcp-a.b_c", "bob"), await ask(w, "mcp-a.b_c", "sam")];
+  await ask(w, "mcp-other", "bob");
+  const closed = await ask(w, "mcp-a.b_c", "bob");
+  await post(w, "/ack", { correlation_id: closed });
+  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), mine);
+  await w[Symbol.asyncDispose]();
+  w = at.start();
+  await using _ = w;
+  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), mine);
+  const [kept] = (await get(w, "/asks/pending?peer_id=mcp-other&direction=outbound")).asks;
+  assert.deepEqual([kept.from_peer_id, kept.from_peer_name], [null, "mcp-other"]);
+  assert.deepEqual(await outstanding(w, "mcp-nobody"), []);
+});
+
+Deno.test("whoever waits again after a restart gets the answer, even one given meanwhile", async () => {
+  using at = house();
+  let w = at.start();
+  await enter(w, "bob");
+  const [early, late] = [await ask(w, "a-stranger", "bob"), await ask(w, "a-stranger", "bob")];
+  const wait = (id: string) => post(w, `/asks/${id}/wait`, { peer_id: "a-stranger" });
+  const cut = wait(early);
+  await w.clock.settle();
+  await w[Symbol.asyncDispose]();
+  assert.equal((await cut).status, "pending");
+  w = at.start();
+  await using _ = w;
+  assert.equal((await get(w, `/asks/${early}`)).reply_delivery, "pull");
+  await post(w, "/ack", { correlation_id: early, message: "Yes" });
+  assert.equal((await wait(early)).reply, "Yes");
+  const waiting = wait(late);
+  await w.clock.settle();
+  await post(w, "/decline", { correlation_id: late, reason: "Busy" });
+  assert.deepEqual([(await waiting).outcome, (await wait(late)).reply], ["declined", "Busy"]);
+});
+
+Deno.test("where an ask came from is kept and shown", async () => {
+  using at = house();
+  let w = at.start();
+  await enter(w, "bob");
+  const origin = { surface: "telegram", ref: "41" };
+  const id = await ask(w, "telegram", "bob", "Ready?", { origin });
+  assert.deepEqual((await get(w, `/asks/${id}`)).origin, origin);
+  await w[Symbol.asyncDispose]();
+  w = at.start();
+  await using _ = w;
+  assert.deepEqual((await get(w, `/asks/${id}`)).origin, origin);
+  const [listed] = (await get(w, "/asks/pending?peer_id=sam&direction=outbound")).asks;
+  assert.deepEqual([listed.origin, listed.from_peer_name], [origin, "sam"]);
+  for (const wrong of ["telegram", { surface: "telegram" }, { surface: 1, ref: "1" }]) {
+    const body = { from_peer: "sam", to_peer: "bob", text: "Hi", origin: wrong };
+    assert.equal((await post(w, "/ask", body)).status, 422);
+  }
+});
+
+Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the one before", async () => {
+  await using w = world();
+  const ada = await join(w, "ada");
+  const bob = await join(w, "bob");
+  const first = await ask(w, "ada", "bob");
+  const second = await ask(w, "bob", "ada", "Which one?", { reply_to: first });
+  const third = await ask(w, "ada", "bob", "The red one", { reply_to: second });
+  await w.clock.settle();
+  assert.deepEqual(
+    (await get(w, "/asks")).asks.map((one: Record<string, string>) => [
+      one["correlation_id"],
+      one["reply_to"],
+      one["close_reason"],
+    ]),
+    [[third, second, null], [second, first, "reply_to"], [first, null, "reply_to"]],
+  );
+  assert.equal(ada.of("ask")[0]?.reply_to, first);
+  assert.equal(bob.of("ask")[1]?.reply_to, second);
+  assert.deepEqual(said(w, "ack").map(({ outcome }) => outcome), ["failed", "failed"]);
+  const fourth = await ask(w, "ada", "bob", "And now?", { reply_to: third });
+  assert.equal((await get(w, `/asks/${third}`)).state, "open", "The asker's own does not end it");
+  assert.equal((await get(w, `/asks/${fourth}`)).reply_to, third);
+});
+
+Deno.test("a first wait and an answer of the same moment never both carry the reply", async () => {
+  await using w = world();
+  const ada = await join(w, "ada");
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob");
+  const [waited] = await Promise.all([
+    post(w, `/asks/${id}/wait`, { peer_id: "ada" }),
+    post(w, "/ack", { correlation_id: id, message: "Yes" }),
+  ]);
+  await w.clock.settle();
+  assert.equal(waited.reply, "Yes");
+  const { reply_delivery } = await get(w, `/asks/${id}`);
+  assert.equal(ada.of("ack").length, reply_delivery === "pull" ? 0 : 1);
+});
+
+Deno.test("how many asks wait for each peer is told in the list as in the record", async () => {
+  await using w = world();
+  for (const name of ["ada", "bob", "eve"]) await enter(w, name);
+  await ask(w, "x", "bob");
+  await w.clock.advance(2000);
+  await ask(w, "x", "bob");
+  await post(w, "/ack", { correlation_id: await ask(w, "x", "eve") });
+  const { peers } = await get(w, "/peers");
+  const counted = peers.map((peer: Record<string, unknown>) => [
+    peer["name"],
+    peer["pending_ask_count"],
+    peer["oldest_pending_age_seconds"],
+  ]);
+  assert.deepEqual(new Set(counted), new Set([["ada", 0, null], ["bob", 2, 2], ["eve", 0, null]]));
+  const bob = await get(w, "/peers/bob");
+  assert.deepEqual([bob.pending_ask_count, bob.oldest_pending_age_seconds], [2, 2]);
+});

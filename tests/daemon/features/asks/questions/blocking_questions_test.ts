@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { world } from "../../../../support/world.ts";
+import { ask, enter, get, post, said } from "../../../../support/daemon/peer_clients.ts";
+import {
+  ALLOW_OR_DENY,
+  DECISION,
+  held,
+  hold,
+  PERMISSION,
+  withHuman,
+} from "../../../../support/daemon/blocking_questions.ts";
+
+Deno.test("a permission is asked of the human, on every surface, and holds its caller [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
+  await using w = withHuman();
+  const ada = await enter(w, "ada");
+  const origin = { surface: "hook", ref: "7" };
+  const line = await held(w, { from_peer: "ada", origin, metadata: { tool: "Bash" } });
+  assert.equal(line.done, false);
+  const kept = await get(w, "/asks/toolu_01");
+  assert.deepEqual([kept.correlation_id, kept.from_peer_id, kept.to_peer_name, kept.text], [
+    "toolu_01",
+    ada.peer_id,
+    "sam",
+    "Run rm?",
+  ]);
+  assert.deepEqual([kept.reply_delivery, kept.origin], ["pull", origin]);
+  const question = {
+    kind: "choice",
+    prompt: "Run rm?",
+    options: ALLOW_OR_DENY,
+    scope: "tool_permission",
+    timeout_seconds: 45,
+    blocking: true,
+    metadata: { tool: "Bash" },
+  };
+  assert.deepEqual(kept.question, question);
+  const { items: [item] } = await get(w, "/inbox");
+  assert.deepEqual([item.kind, item.correlation_id, item.question], ["ask", "toolu_01", question]);
+  const [told] = said(w, "question");
+  assert.deepEqual([told?.["correlation_id"], told?.["scope"], told?.["kind"]], [
+    "toolu_01",
+    "tool_permission",
+    "choice",
+  ]);
+  await post(w, `/inbox/${item.item_id}/reply`, { option_id: "allow" });
+  assert.deepEqual(await line.answer, {
+    status: 200,
+    correlation_id: "toolu_01",
+    outcome: "answered",
+    option_id: "allow",
+    message: null,
+  });
+  assert.deepEqual(said(w, "answer"), [
+    { correlation_id: "toolu_01", scope: "tool_permission", outcome: "answered" },
+  ]);
+});
+
+Deno.test("an option that does not permit is an answer as well, and so is a refusal", async () => {
+  await using w = withHuman();
+  const cases: [object, string, string | null, string | null][] = [
+    [{ option_id: "deny" }, "answered", "deny", null],
+    [{ text: "Deny", message: "Too risky" }, "answered", "deny", "Too risky"],
+    [{ outcome: "denied", option_id: "deny" }, "denied", "deny", null],
+    [{ outcome: "denied", message: "Never" }, "denied", null, "Never"],
+    [{ outcome: "cancelled" }, "cancelled", null, null],
+  ];
+  for (const [index, [said, outcome, option_id, message]] of cases.entries()) {
+    const correlation_id = `case-${index}`;
+    const line = await held(w, { correlation_id });
+    await post(w, "/answer", { correlation_id, ...said });
+    assert.deepEqual(await line.answer, {
+      status: 200,
+      correlation_id,
+      outcome,
+      option_id,
+      message,
+    });
+  }
+});
+
+Deno.test("a decline, or a bare ack, gives no permission", async () => {
+  await using w = withHuman();
+  const declined = await held(w, { correlation_id: "one" });
+  await post(w, "/decline", { correlation_id: "one", reason: "Not today" });
+  const { outcome, option_id, message } = await declined.answer;
+  assert.deepEqual([outcome, option_id, message], ["declined", null, "Not today"]);
+  const acked = await held(w, { correlation_id: "two" });
+  await post(w, "/ack", { correlation_id: "two" });
+  const bare = await acked.answer;
+  assert.deepEqual([bare.outcome, bare.option_id], ["acknowledged", null]);
+});
+
+Deno.test("a permission that nobody gives in time is denied, all else has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
+  await using w = withHuman();
+  for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
+    const correlation_id = outcome;
+    const line = await held(w, { ...body, correlation_id, timeout_seconds: 5 });
+    await w.clock.advance(4999);
+    assert.equal(line.done, false);
+    await w.clock.advance(1);
+    assert.deepEqual(await line.answer, {
+      status: 200,
+      correlation_id,
+      outcome,
+      option_id: null,
+      message: "Nobody answered in time",
+    });
+    const kept = await get(w, `/asks/${correlation_id}`);
+    assert.deepEqual([kept.state, kept.close_reason, kept.outcome, kept.answer], [
+      "closed",
+      "evicted",
+      outcome,
+      null,
+    ]);
+    const late = await post(w, "/answer", { correlation_id, option_id: "allow" });
+    assert.deepEqual([late.status, late.error], [410, "already_closed"]);
+  }
+  assert.equal((await get(w, "/inbox")).items.length, 2);
+  assert.deepEqual(said(w, "answer"), []);
+});
+
+Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds [8.ask-blocking]", async () => {
+  await using w = withHuman({ "approvals.timeout_seconds": "60" });
+  for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
+    const line = await held(w, { ...given, correlation_id: `t${seconds}` });
+    await w.clock.advance(seconds * 1000 - 1);
+    await w.clock.settle();
+    assert.equal(line.done, false);
+    await w.clock.advance(1);
+    assert.equal((await line.answer).outcome, "denied");
+  }
+  assert.throws(() => withHuman({ "approvals.timeout_seconds": "3601" }), /1 to 3600/);
+  const none = await held(w, { timeout_seconds: 0, correlation_id: "now" });
+  await w.clock.advance(0);
+  assert.equal((await none.answer).outcome, "denied");
+});
+
+Deno.test("what a question has to be is checked before it is asked", async () => {
+  await using w = withHuman();
+  const wrong = [
+    { options: [] },
+    { options: undefined },
+    { options: [...ALLOW_OR_DENY, { id: "allow", title: "Yes" }] },
+    { prompt: "" },
+    { scope: "" },
+    { timeout_seconds: "5" },
+    { timeout_seconds: -1 },
+    ...["", "a b", "../x", "notif-1", "qd-000000000001", "pending", "x".repeat(129)]
+      .map((correlation_id) => ({ correlation_id })),
+  ];
+  for (const more of wrong) {
+    const answer = await hold(w, more);
+    assert.deepEqual([answer.status, answer.error], [422, "invalid_request"], JSON.stringify(more));
+  }
+  assert.equal((await hold(w, { from_peer: "sam" })).error, "to_self");
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+});
+
+Deno.test("without options a question of another scope takes a text", async () => {
+  await using w = withHuman();
+  const line = await held(w, { scope: "plan", options: [] });
+  await post(w, "/answer", { correlation_id: "toolu_01", text: "Begin with the tests" });
+  const { outcome, message } = await line.answer;
+  assert.deepEqual([outcome, message], ["answered", "Begin with the tests"]);
+});
+
+Deno.test("what was allowed of one question never passes for another's", async () => {
+  await using w = withHuman();
+  await enter(w, "bob");
+  await enter(w, "eve");
+  const line = await held(w, { from_peer: "bob" });
+  await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
+  await line.answer;
+  for (const more of [{ prompt: "Run curl?" }, { scope: "x" }, { options: [ALLOW_OR_DENY[0]] }]) {
+    const other = await hold(w, { from_peer: "bob", ...more });
+    assert.deepEqual([other.status, other.error], [409, "correlation_taken"]);
+  }
+  const stranger = await hold(w, { from_peer: "eve" });
+  assert.deepEqual([stranger.status, stranger.error], [403, "not_the_asker"]);
+  const plain = await ask(w, "cli", "bob", "Run rm?");
+  assert.equal((await hold(w, { correlation_id: plain })).error, "correlation_taken");
+});
+
+Deno.test("a chosen id is the ask's id everywhere, even one of our own form", async () => {
+  await using w = withHuman();
+  for (const id of ["toolu_01", "ask-00ff00ff00ff", "0b8f2c1e-7a3d-4e9b-9c55-1f2e3d4c5b6a"]) {
+    const line = await held(w, { correlation_id: id });
+    const { stages } = await get(w, `/traces/${id}`);
+    assert.equal(stages[0].stage, "created");
+    const open = (await get(w, "/asks/pending?peer_id=cli&direction=outbound")).asks;
+    assert.deepEqual(open.map(({ correlation_id }: Record<string, string>) => correlation_id), [
+      id,
+    ]);
+    const waiting = post(w, `/asks/${id}/wait`, { peer_id: "cli" });
+    await w.clock.settle();
+    await post(w, "/ack", { correlation_id: id, message: "allow" });
+    const waited = await waiting;
+    assert.deepEqual([waited.correlation_id, waited.option_id], [id, "allow"]);
+    assert.equal((await line.answer).option_id, "allow");
+  }
+  const line = await held(w, { correlation_id: "mine" });
+  await post(w, "/asks/mine/cancel", { peer_id: "cli", reason: "Never mind" });
+  const { outcome, message } = await line.answer;
+  assert.deepEqual([outcome, message], ["cancelled", "Never mind"]);
+});
+
+Deno.test("without a human the question waits in the inbox of whoever comes", async () => {
+  await using w = world();
+  const line = await held(w);
+  const kept = await get(w, "/asks/toolu_01");
+  assert.deepEqual([kept.to_peer_id, kept.to_peer_name, kept.state], ["human", "human", "open"]);
+  await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
+  assert.equal((await line.answer).option_id, "allow");
+  const late = await held(w, { correlation_id: "late" });
+  await enter(w, "sam", { role: "human" });
+  const { items: [item] } = await get(w, "/inbox?unread=1");
+  await post(w, `/inbox/${item.item_id}/reply`, { option_id: "deny" });
+  assert.equal((await late.answer).option_id, "deny");
+  const denied = await held(w, { correlation_id: "denied", timeout_seconds: 1 });
+  await w.clock.advance(1000);
+  assert.equal((await denied.answer).outcome, "denied");
+  assert.deepEqual(w.logged, []);
+});

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { held as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { ask, enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+import {
+  ALLOW_OR_DENY,
+  DECISION,
+  held,
+  heldUntil,
+  hold,
+  house,
+  PERMISSION,
+  withHuman,
+} from "../../../../support/daemon/blocking_questions.ts";
+
+Deno.test("a caller that hangs up leaves nothing behind that could be allowed", async () => {
+  await using w = withHuman();
+  for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
+    const gone = new AbortController();
+    const correlation_id = outcome;
+    const line = heldUntil(w, gone.signal, { ...body, correlation_id });
+    await w.clock.settle();
+    assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
+    gone.abort();
+    await line;
+    await w.clock.settle();
+    const kept = await get(w, `/asks/${correlation_id}`);
+    assert.deepEqual([kept.state, kept.close_reason, kept.outcome], [
+      "closed",
+      "cancelled",
+      outcome,
+    ]);
+    assert.equal((await post(w, "/answer", { correlation_id, option_id: "allow" })).status, 410);
+  }
+  assert.equal((await get(w, "/inbox")).items.length, 2, "Nothing else is told to the human");
+});
+
+Deno.test("a second request under the same id waits for the same answer", async () => {
+  await using w = withHuman();
+  const gone = new AbortController();
+  const first = heldUntil(w, gone.signal);
+  await w.clock.settle();
+  const second = await held(w);
+  assert.equal((await get(w, "/inbox")).items.length, 1);
+  gone.abort();
+  await first;
+  await w.clock.settle();
+  assert.equal(second.done, false);
+  await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
+  assert.equal((await second.answer).option_id, "allow");
+  const third = await hold(w);
+  assert.deepEqual([third.outcome, third.option_id], ["answered", "allow"]);
+});
+
+Deno.test("all who hold a question hear of its end at its own time, not at theirs", async () => {
+  await using w = withHuman();
+  const first = await held(w, { timeout_seconds: 10 });
+  await w.clock.advance(6000);
+  const second = await held(w, { timeout_seconds: 10 });
+  await w.clock.advance(4000);
+  assert.deepEqual([(await first.answer).outcome, (await second.answer).outcome], [
+    "denied",
+    "denied",
+  ]);
+  assert.equal(said(w, "ack").length, 1);
+});
+
+Deno.test("a question that is flagged as blocking by /ask is an ask like any other", async () => {
+  using at = house();
+  let w = at.start();
+  await enter(w, "bob");
+  const question = { kind: "choice", options: ALLOW_OR_DENY, blocking: true };
+  const id = await ask(w, "ada", "bob", "Which?", { question });
+  await w[Symbol.asyncDispose]();
+  w = at.start();
+  await using _ = w;
+  assert.equal((await get(w, `/asks/${id}`)).state, "open");
+});
+
+Deno.test("a daemon that goes down denies what it holds, on the disk, and says so", async () => {
+  using at = house();
+  let w = at.start();
+  const permission = await held(w);
+  const decision = await held(w, { ...DECISION, correlation_id: "two" });
+  const down = w.daemon.goDown();
+  assert.equal(w.daemon.ground.db.durable(), undefined, "On the disk before anything is cut");
+  assert.equal(w.daemon.asks.mustGet("toolu_01").outcome, "denied");
+  await down;
+  assert.deepEqual([(await permission.answer).outcome, (await decision.answer).outcome], [
+    "denied",
+    "timed_out",
+  ]);
+  assert.match((await permission.answer).message, /daemon stopped/);
+  await w[Symbol.asyncDispose]();
+  w = at.start();
+  await using _ = w;
+  const kept = await get(w, "/asks/toolu_01");
+  assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
+  assert.equal((await hold(w)).outcome, "denied", "Whoever asks again hears the same");
+});
+
+Deno.test("a question that came in as the daemon went down is not left open", async () => {
+  await using w = withHuman();
+  const line = hold(w);
+  await w.daemon.goDown();
+  const { status, outcome, error } = await line;
+  assert.ok(outcome === "denied" || (status === 503 && error === "shutting_down"));
+  for (const { state } of w.daemon.asks.page({ ...ALL, state: null }).asks) {
+    assert.equal(state, "closed");
+  }
+});
+const ALL = { peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 100 };
+
+Deno.test("after a crash nobody holds on, and what was held is denied without a word", async () => {
+  using at = house();
+  await using before = at.start();
+  await join(before, "ada");
+  const line = await held(before, { from_peer: "ada" });
+  await using w = at.startFromCrash();
+  const kept = await get(w, "/asks/toolu_01");
+  assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
+  const { events } = await get(w, "/events?type=ack");
+  assert.deepEqual(
+    events.map(({ correlation_id, outcome }: Record<string, string>) => [correlation_id, outcome]),
+    [["toolu_01", "denied"]],
+  );
+  assert.equal((await join(w, "ada")).of("ack").length, 0);
+  assert.equal(
+    (await post(w, "/answer", { correlation_id: "toolu_01", text: "allow" })).status,
+    410,
+  );
+  assert.equal((await hold(w, { from_peer: "ada" })).outcome, "denied");
+  assert.deepEqual(w.logged, []);
+  assert.equal(line.done, false);
+});
+
+Deno.test("a real connection that breaks denies its permission as well", async () => {
+  await using w = withHuman();
+  const opened = Promise.withResolvers<void>(), ended = Promise.withResolvers<unknown>();
+  using _ = w.daemon.ground.events.subscribe({
+    event: ({ type, data }) => {
+      if (type === "question") opened.resolve();
+      if (type === "ack") ended.resolve(data);
+    },
+  });
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  const body = JSON.stringify(PERMISSION);
+  const socket = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+  const head = `POST /questions/ask-blocking HTTP/1.1\r\nHost: 127.0.0.1:${server.addr.port}\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n`;
+  await socket.write(new TextEncoder().encode(head + body));
+  await opened.promise;
+  socket.close();
+  const { close_reason, outcome } = await ended.promise as Record<string, string>;
+  assert.deepEqual([close_reason, outcome], ["cancelled", "denied"]);
+  await server.shutdown();
+});
+
+Deno.test("a flood of held questions ends with its daemon, each of them denied", async () => {
+  await using w = withHuman();
+  const lines = Array.from({ length: 300 }, (_, n) => hold(w, { correlation_id: `id-${n}` }));
+  await w.clock.settle();
+  const early = Array.from({ length: 100 }, (_, n) => {
+    return post(w, "/answer", { correlation_id: `id-${n}`, option_id: "allow" });
+  });
+  for (const { status } of await Promise.all(early)) assert.equal(status, 200);
+  await w.daemon.goDown();
+  const outcomes = (await Promise.all(lines)).map(({ outcome }) => outcome);
+  assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
+  assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
+  assert.equal(said(w, "ack").length, 300);
+  assert.deepEqual(heldIds(w.daemon.ground.db), []);
+});
+
+Deno.test("an answer of the same moment is heard by the one who has just begun to wait", async () => {
+  await using w = withHuman();
+  const [line, answer] = await Promise.all([
+    hold(w),
+    post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" }),
+  ]);
+  assert.equal(answer.status, 200);
+  assert.equal(line.option_id, "allow");
+});

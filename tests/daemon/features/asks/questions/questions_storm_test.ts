@@ -1,0 +1,155 @@
+/** Chance decides who asks, answers, hangs up and stops; what must hold is looked at each time. */
+
+import assert from "node:assert/strict";
+import { held as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import type { World } from "../../../../support/world.ts";
+import { enter, post } from "../../../../support/daemon/peer_clients.ts";
+import { house, PERMISSION } from "../../../../support/daemon/blocking_questions.ts";
+
+const SEEDS = [1, 2, 3, 4];
+const STEPS = 80;
+const ENDS = ["answered", "acknowledged", "declined", "denied", "cancelled", "failed", "timed_out"];
+
+/** Numbers that a seed decides (mulberry32). */
+function chance(seed: number) {
+  let state = seed;
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+interface Line {
+  readonly id: string;
+  readonly gone: AbortController;
+  readonly answer: Promise<Record<string, unknown> | undefined>;
+}
+
+class Storm implements AsyncDisposable {
+  readonly #at = house();
+  readonly #roll: (below: number) => number;
+  /** Permissions that somebody gave, by a call that was told so. */
+  readonly #allowed = new Set<string>();
+  #lines: Line[] = [];
+  #asked = 0;
+  w: World;
+
+  constructor(seed: number) {
+    this.#roll = chance(seed);
+    this.w = this.#at.start();
+  }
+
+  async begin(): Promise<void> {
+    await enter(this.w, "bob");
+  }
+
+  async step(): Promise<void> {
+    const id = `id-${this.#roll(this.#asked + 1)}`;
+    const answer = (path: string, more: object) =>
+      post(this.w, path, { correlation_id: id, ...more });
+    const steps = [
+      ...Array(5).fill(() => this.#hold(`id-${++this.#asked}`)),
+      () => this.#hold(id),
+      () => this.#allow(id),
+      () => this.#allow(id),
+      () => answer("/answer", { option_id: "deny" }),
+      () => answer("/answer", { outcome: "denied" }),
+      () => answer("/answer", { text: "perhaps" }),
+      () => answer("/ack", {}),
+      () => answer("/decline", { reason: "No" }),
+      () => post(this.w, `/asks/${id}/cancel`, { peer_id: "cli" }),
+      () => this.#lines[this.#roll(this.#lines.length || 1)]?.gone.abort(),
+      () => this.w.beat([1, 5, 20][this.#roll(3)]),
+      () => this.#query(),
+      () => this.#roll(4) === 0 ? this.#restart() : undefined,
+    ];
+    await steps[this.#roll(steps.length)]?.();
+    await this.w.clock.settle();
+    this.#check();
+  }
+
+  /** Everyone is told in the end, and nothing stays held. */
+  async end(): Promise<void> {
+    await this.w.daemon.goDown();
+    await this.#collect();
+    assert.deepEqual(heldIds(this.w.daemon.ground.db), []);
+    assert.deepEqual(this.#open(), []);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.w[Symbol.asyncDispose]();
+    this.#at[Symbol.dispose]();
+  }
+
+  #hold(id: string): void {
+    const timeout_seconds = 1 + this.#roll(30);
+    this.#request(id, "/questions/ask-blocking", {
+      ...PERMISSION,
+      correlation_id: id,
+      timeout_seconds,
+    });
+  }
+
+  #query(): void {
+    this.#request("", "/query", { to_peer: "bob", text: "Hi", timeout_seconds: this.#roll(10) });
+  }
+
+  #request(id: string, path: string, body: object): void {
+    const gone = new AbortController();
+    const init = { method: "POST", body: JSON.stringify(body), signal: gone.signal };
+    const answer = this.w.fetch(path, init).then((said) => said.json(), () => undefined);
+    this.#lines.push({ id, gone, answer });
+  }
+
+  async #allow(id: string): Promise<void> {
+    const { status } = await post(this.w, "/answer", { correlation_id: id, option_id: "allow" });
+    if (status === 200) this.#allowed.add(id);
+  }
+
+  async #restart(): Promise<void> {
+    await this.w[Symbol.asyncDispose]();
+    await this.#collect();
+    this.w = this.#at.start();
+  }
+
+  /** What the callers heard: whoever was not cut off was told an end, with what was given. */
+  async #collect(): Promise<void> {
+    for (const { id, gone, answer } of this.#lines.splice(0)) {
+      const heard = await answer;
+      if (gone.signal.aborted || id === "") continue;
+      assert.ok(ENDS.includes(String(heard?.["outcome"])), JSON.stringify(heard));
+      assert.equal(heard?.["option_id"] === "allow", this.#allowed.has(id), id);
+    }
+  }
+
+  #open(): string[] {
+    const page = { state: "open", peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 10_000 };
+    return this.w.daemon.asks.page(page).asks.map(({ correlation_id }) => correlation_id);
+  }
+
+  #check(): void {
+    const { ground } = this.w.daemon;
+    assert.deepEqual(heldIds(ground.db), this.#open().toSorted(), "Open is what is held");
+    const ended = ground.events.read({ since: 0, limit: 100_000, type: "ack" })
+      .map(({ data }) => "correlation_id" in data ? data.correlation_id : "");
+    assert.equal(new Set(ended).size, ended.length, "A question ended twice");
+    assert.deepEqual(this.w.logged, []);
+  }
+}
+
+for (const seed of SEEDS) {
+  Deno.test(`whatever happens, each held question ends once and permits only what was allowed (seed ${seed})`, async () => {
+    await using storm = new Storm(seed);
+    await storm.begin();
+    for (let step = 1; step <= STEPS; step++) {
+      try {
+        await storm.step();
+      } catch (fault) {
+        throw new Error(`Storm of seed ${seed} broke at step ${step}`, { cause: fault });
+      }
+    }
+    await storm.end();
+  });
+}

@@ -1,0 +1,360 @@
+/** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
+
+import assert from "node:assert/strict";
+import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
+import { FakeClock } from "../../../../support/clock.ts";
+import { countingIds } from "../../../../support/ids.ts";
+import { type World, world } from "../../../../support/world.ts";
+import {
+  ask,
+  enter,
+  get,
+  join,
+  notify,
+  post,
+  said,
+} from "../../../../support/daemon/peer_clients.ts";
+
+/** A world where the least busy peer of the circle answers. */
+function busyWorld(settings: Record<string, string> = {}) {
+  return world({ settings: { "routing.strategy": "least_busy", ...settings } });
+}
+
+/** An ask that leaves its recipient to the daemon. */
+function route(w: World, more: Record<string, unknown> = {}) {
+  return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
+}
+
+/** Nothing was registered, delivered or told. */
+async function assertNothing(w: World): Promise<void> {
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+  assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
+  assert.deepEqual(said(w, "ask"), []);
+}
+
+Deno.test("under static, an ask must name to_peer, whatever else is wrong with it", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  for (const body of [{}, { text: 5 }, { text: "Hi", fallback_to: "bob", from_peer: "ada" }]) {
+    const answer = await post(w, "/ask", body);
+    assert.deepEqual([answer.status, answer.error], [400, "no_target"]);
+    assert.equal(typeof answer.hint, "string");
+  }
+  await assertNothing(w);
+});
+
+Deno.test("under an arm, an absent to_peer routes once the rest of the ask is right", async () => {
+  await using w = busyWorld();
+  const bob = await enter(w, "bob");
+  assert.deepEqual([(await post(w, "/ask", {})).status], [422]);
+  assert.equal((await post(w, "/ask", { from_peer: "ada", text: "" })).error, "invalid_request");
+  const { routing, ...answer } = await route(w);
+  assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
+  assert.deepEqual(routing, {
+    arm: "least_busy",
+    routed_to: "bob",
+    routed_to_peer_id: bob.peer_id,
+    confidence: 0.5,
+    fallback: false,
+    fallback_reason: null,
+  });
+});
+
+Deno.test("only an absent key routes: null, blank and misspelt ones are refused as ever", async () => {
+  await using w = busyWorld();
+  await enter(w, "bob");
+  for (const to_peer of [null, "", " \t"]) {
+    const answer = await post(w, "/ask", { to_peer });
+    assert.deepEqual([answer.status, answer.detail], [404, `Unknown peer: ${to_peer}`]);
+  }
+  assert.equal((await route(w, { to_peer: 5 })).status, 422);
+  for (const key of ["toPeer", "to-peer", "to peer", "To.Peer"]) {
+    const answer = await route(w, { [key]: "bob" });
+    assert.deepEqual([answer.status, answer.error, answer.key], [400, "unknown_key", key]);
+  }
+  assert.equal((await route(w, { to_peer: "nobody", fallback_to: "bob" })).status, 404);
+  await assertNothing(w);
+});
+
+Deno.test("a named ask is never rerouted, and says nothing of routing", async () => {
+  await using w = busyWorld();
+  const bob = await enter(w, "bob", { turn_state: "working" });
+  await enter(w, "eve", { turn_state: "idle" });
+  for (const more of [{ to_peer: "bob" }, { TO_PEER: "bob" }]) {
+    const answer = await route(w, { ...more, fallback_to: "nobody at all" });
+    assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
+    assert.ok(!("routing" in answer));
+    const { routing } = await w.call(getAsk, { params: { id: answer.correlation_id } });
+    assert.equal(routing, null);
+  }
+  const offline = await enter(w, "zoe", { provenance: { addressable: false } });
+  const refused = await route(w, { to_peer: offline.peer_id, fallback_to: "bob" });
+  assert.equal(refused.error, "peer_not_addressable");
+  assert.equal((await route(w, { to_peer: "bob", fallback_to: 5 })).status, 422);
+});
+
+Deno.test("@route is a name like any other", async () => {
+  await using w = busyWorld();
+  await enter(w, "bob");
+  const answer = await route(w, { to_peer: "@route" });
+  assert.deepEqual([answer.status, answer.detail], [404, "Unknown peer: @route"]);
+});
+
+Deno.test("the idle come first, then who has the fewest open asks, and work goes round", async () => {
+  await using w = busyWorld();
+  await enter(w, "bob", { turn_state: "working" });
+  await enter(w, "eve", { turn_state: "idle" });
+  await enter(w, "zoe", { turn_state: "idle" });
+  await ask(w, "ada", "eve");
+  const picks = [];
+  for (let turn = 0; turn < 4; turn++) picks.push((await route(w)).routing);
+  assert.equal(picks[0].routed_to, "zoe");
+  assert.deepEqual(picks.map(({ routed_to }) => routed_to).toSorted(), [
+    "eve",
+    "eve",
+    "zoe",
+    "zoe",
+  ]);
+  assert.deepEqual(picks.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
+});
+
+Deno.test("of two that are free, the one is asked whose last ask was closed the longest ago", async () => {
+  await using w = busyWorld();
+  for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });
+  const picks = [];
+  for (let turn = 0; turn < 6; turn++) {
+    const { correlation_id, routing } = await route(w);
+    picks.push(routing.routed_to);
+    await w.clock.advance(1000);
+    await post(w, "/ack", { correlation_id });
+  }
+  assert.deepEqual(picks.slice(0, 3).toSorted(), ["bob", "eve", "zoe"]);
+  assert.deepEqual(picks.slice(3), picks.slice(0, 3));
+});
+
+Deno.test("asks that come at once do not all see the same peer as free", async () => {
+  await using w = busyWorld();
+  for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });
+  const answers = await Promise.all(Array.from({ length: 9 }, () => route(w)));
+  const counts = Map.groupBy(answers, ({ routing }) => routing.routed_to);
+  assert.deepEqual([...counts.values()].map((of) => of.length), [3, 3, 3]);
+});
+
+Deno.test("picked are live, addressable peers of the sender's circle, and never the sender", async () => {
+  await using w = busyWorld();
+  await enter(w, "ada", { turn_state: "idle", circle: "red" });
+  await enter(w, "gone", { turn_state: "idle", circle: "red" });
+  await post(w, "/peers/gone/offline");
+  await enter(w, "mute", { circle: "red", provenance: { addressable: false } });
+  await enter(w, "cron", { circle: "red", role: "service" });
+  await enter(w, "internal", { circle: "red", provenance: { initiator: "system" } });
+  await enter(w, "far", { turn_state: "idle", circle: "blue" });
+  const alone = await route(w);
+  assert.deepEqual([alone.status, alone.error], [503, "router_unavailable"]);
+  assert.deepEqual([alone.arm, alone.reason, typeof alone.hint], [
+    "least_busy",
+    "no_candidate",
+    "string",
+  ]);
+  await assertNothing(w);
+  assert.equal((await route(w, { circle: "blue" })).routing.routed_to, "far");
+  assert.equal((await route(w, { bypass_circle: true })).routing.routed_to, "far");
+  assert.equal((await route(w, { from_peer: "a-stranger" })).to_peer_name, "ada");
+});
+
+Deno.test("the human's asks look in all circles, and are the human's only through its door", async () => {
+  await using w = busyWorld({ "human.name": "sam" });
+  await enter(w, "far", { circle: "blue" });
+  const answer = await route(w, { from_peer: "sam" });
+  assert.equal(answer.routing.routed_to, "far");
+});
+
+Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", async () => {
+  await using w = busyWorld({ "routing.min_confidence": "0.50" });
+  await enter(w, "ada");
+  await enter(w, "bob");
+  assert.equal((await route(w)).status, 200);
+  const unsure = await route(w);
+  assert.deepEqual([unsure.status, unsure.reason], [503, "low_confidence"]);
+  await enter(w, "eve", { role: "orchestrator", circle: "blue" });
+  const { routing } = await route(w, { fallback_to: "eve" });
+  assert.deepEqual([routing.routed_to, routing.confidence], ["eve", 0.25]);
+  assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
+});
+
+Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
+  await using w = busyWorld({ "human.name": "sam" });
+  const ada = await enter(w, "ada");
+  const bob = await enter(w, "bob", { turn_state: "idle" });
+  await enter(w, "cron", { role: "service" });
+  await enter(w, "mute", { provenance: { addressable: false } });
+  await enter(w, "late");
+  const late = await post(w, "/peers/late/offline", { terminal: true });
+  assert.equal(late.status, 200);
+  for (const circle of ["red", "blue"]) await enter(w, "twin", { circle });
+  const refusals = [
+    ["nobody", 404, "unknown_peer"],
+    ["", 404, "unknown_peer"],
+    ["late", 404, "unknown_peer"],
+    ["mute", 409, "peer_not_addressable"],
+    ["cron", 403, "service_excluded"],
+    ["sam", 403, "service_excluded"],
+    ["dashboard", 403, "service_excluded"],
+    [ada.peer_id, 422, "to_self"],
+  ] as const;
+  for (const [fallback_to, status, error] of refusals) {
+    const answer = await route(w, { fallback_to });
+    assert.deepEqual([fallback_to, answer.status, answer.error], [fallback_to, status, error]);
+  }
+  const twin = await route(w, { fallback_to: "twin", bypass_circle: true });
+  assert.deepEqual([twin.status, twin.error], [409, "ambiguous_peer"]);
+  const { peer, role, hint } = await route(w, { fallback_to: "cron" });
+  assert.deepEqual([peer, role, typeof hint], ["cron", "service", "string"]);
+  await assertNothing(w);
+  const { routing } = await route(w, { fallback_to: bob.peer_id });
+  assert.deepEqual([routing.routed_to, routing.fallback], ["bob", false]);
+});
+
+Deno.test("a retired fallback is refused by its id", async () => {
+  await using w = busyWorld();
+  const { peer_id } = await enter(w, "late");
+  await enter(w, "bob");
+  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
+  const answer = await route(w, { fallback_to: peer_id });
+  assert.deepEqual([answer.status, answer.error], [409, "peer_retired"]);
+});
+
+Deno.test("with allow_service_targets, services and the human may be reached, agents first", async () => {
+  await using w = busyWorld({
+    "routing.allow_service_targets": "true",
+    "human.name": "sam",
+  });
+  assert.equal((await route(w)).routing.routed_to, "sam");
+  await enter(w, "bob", { turn_state: "working" });
+  await ask(w, "ada", "bob");
+  assert.equal((await route(w)).routing.routed_to, "bob");
+  await post(w, "/peers/bob/offline");
+  await enter(w, "cron", { role: "service", turn_state: "idle" });
+  assert.equal((await route(w)).routing.routed_to, "cron");
+  const asked = await route(w, { circle: "none", fallback_to: "sam" });
+  assert.equal(asked.status, 200);
+});
+
+Deno.test("where nobody is left but the human, no strategy asks it unless allowed [7.routing.no-services]", async () => {
+  await using w = busyWorld({ "human.name": "sam" });
+  const answer = await route(w);
+  assert.deepEqual([answer.status, answer.reason], [503, "no_candidate"]);
+  assert.deepEqual((await get(w, "/inbox")).items, []);
+});
+
+Deno.test("a routed ask reaches its peer, and its record and trace say how it was found [4.ask.routing] [7.routing.arm-picks]", async () => {
+  await using w = busyWorld();
+  const bob = await join(w, "bob");
+  const { correlation_id, routing, delivery_state } = await route(w);
+  assert.equal(delivery_state, "sent");
+  assert.deepEqual(bob.of("ask").map((frame) => frame.correlation_id), [correlation_id]);
+  const record = await w.call(getAsk, { params: { id: correlation_id } });
+  assert.deepEqual(record.routing, routing);
+  const { stages } = await w.call(getTrace, { params: { trace_id: correlation_id } });
+  assert.deepEqual(stages.slice(0, 3).map(({ stage }) => stage), ["created", "resolved", "routed"]);
+  const routed = stages.find(({ stage }) => stage === "routed");
+  assert.deepEqual([routed?.status, routed?.detail], ["ok", "least_busy (0.5): bob"]);
+  const named = await ask(w, "ada", "bob");
+  const trace = await w.call(getTrace, { params: { trace_id: named } });
+  assert.ok(!trace.stages.some(({ stage }) => stage === "routed"));
+});
+
+Deno.test("a pick whose queue is full is refused, and the fallback is asked instead", async () => {
+  await using w = busyWorld({ "daemon.queue.max_per_peer": "1" });
+  await enter(w, "bob", { turn_state: "idle" });
+  await enter(w, "eve", { circle: "blue" });
+  await notify(w, "ada", "bob");
+  const refused = await route(w);
+  assert.deepEqual([refused.status, refused.reason], [503, "refused"]);
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+  const { routing } = await route(w, { fallback_to: "eve" });
+  assert.deepEqual([routing.routed_to, routing.fallback_reason], ["eve", "refused"]);
+  const full = await route(w, { fallback_to: "eve" });
+  assert.deepEqual([full.status, full.error], [429, "queue_full"]);
+});
+
+Deno.test("a refused pick leaves the ask that was followed up as it was", async () => {
+  await using w = busyWorld({ "daemon.queue.max_per_peer": "1" });
+  await enter(w, "ada");
+  await enter(w, "bob", { turn_state: "idle" });
+  const before = await ask(w, "bob", "ada");
+  await notify(w, "cli", "bob");
+  const refused = await route(w, { reply_to: before });
+  assert.deepEqual([refused.status, refused.reason], [503, "refused"]);
+  assert.equal((await w.call(getAsk, { params: { id: before } })).state, "open");
+  const unknown = await route(w, { reply_to: "ask-ffffffffffff" });
+  assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
+});
+
+Deno.test("a dry run says where an ask would go, and registers nothing", async () => {
+  await using w = busyWorld();
+  const bob = await enter(w, "bob");
+  const answer = await route(w, { dry_run: true });
+  assert.deepEqual([answer.correlation_id, answer.delivery_state], [null, null]);
+  assert.deepEqual([answer.to_peer_id, answer.routing.routed_to], [bob.peer_id, "bob"]);
+  await assertNothing(w);
+  await post(w, "/peers/bob/offline");
+  assert.equal((await route(w, { dry_run: true })).error, "router_unavailable");
+});
+
+Deno.test("an ask on a socket may leave its recipient to the daemon, too", async () => {
+  await using w = busyWorld();
+  const ada = await join(w, "ada"), bob = await join(w, "bob");
+  await ada.say({ type: "ask", request_id: "1", text: "Who can?" });
+  const [result] = ada.of("result") as Record<string, unknown>[];
+  assert.equal((result?.["routing"] as { routed_to: string }).routed_to, "bob");
+  assert.equal(bob.of("ask").length, 1);
+  await ada.say({ type: "ask", request_id: "2", text: "And alone?", circle: "none" });
+  const alone = ada.of("result")[1] as Record<string, unknown>;
+  assert.deepEqual([alone["error"], alone["request_id"]], ["router_unavailable", "2"]);
+});
+
+Deno.test("the OpenAPI document requires to_peer only where no arm is set", async () => {
+  const required = async (settings: Record<string, string>) => {
+    await using w = world({ settings });
+    const { paths } = await get(w, "/openapi.json");
+    return paths["/ask"].post.requestBody.content["application/json"].schema.required;
+  };
+  assert.deepEqual(await required({}), ["from_peer", "text", "to_peer"]);
+  assert.deepEqual(await required({ "routing.strategy": "least_busy" }), ["from_peer", "text"]);
+});
+
+Deno.test("a strategy that is unknown, or lacks what it needs, stops the start with its key", () => {
+  const start = (settings: Record<string, string>) => () => world({ settings });
+  // deno-fmt-ignore
+  const wrong: [Record<string, string>, RegExp][] = [
+    [{ "routing.strategy": "psychic" },                /routing\.strategy: found "psychic".*static, least_busy, relevance, webhook/],
+    [{ "routing.strategy": "webhook" },                /routing\.webhook: found nothing.*http or https/],
+    [{ "routing.webhook": "ftp://here.test/pick" },    /routing\.webhook: found .*http or https/],
+    [{ "routing.webhook": "nowhere" },                 /routing\.webhook: found .*http or https/],
+    [{ "routing.min_confidence": "1.5" },              /routing\.min_confidence: found 1.5.*0 to 1/],
+    [{ "routing.min_confidence": "much" },             /routing\.min_confidence: found "much".*0 to 1/],
+    [{ "routing.allow_service_targets": "sometimes" }, /routing\.allow_service_targets: .*true or false/],
+    [{ "routing.arm": "webhook" },                     /routing\.arm: unknown key/],
+  ];
+  for (const [settings, complaint] of wrong) assert.throws(start(settings), complaint);
+});
+
+Deno.test("how an ask was routed is still known after a restart", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds(), db_path: `${directory}/mesh.db` };
+  const settings = { "routing.strategy": "least_busy" };
+  try {
+    const before = world({ ...shared, settings });
+    await enter(before, "bob");
+    const { correlation_id, routing } = await route(before);
+    await before[Symbol.asyncDispose]();
+    await using after = world({ ...shared });
+    const record = await after.call(getAsk, { params: { id: correlation_id } });
+    assert.deepEqual([record.state, record.routing], ["open", routing]);
+    assert.equal((await route(after)).error, "no_target");
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});

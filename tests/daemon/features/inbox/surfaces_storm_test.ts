@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { join as pathOf } from "node:path";
+import fc from "fast-check";
+import { FakeClock } from "../../../support/clock.ts";
+import { countingIds } from "../../../support/ids.ts";
+import { FakeProcesses, type FakeSocket, type World, world } from "../../../support/world.ts";
+import { ask, get, notify } from "../../../support/daemon/peer_clients.ts";
+import { type Item, receipt, sent, surface } from "../../../support/daemon/surfaces.ts";
+
+type Deed = (storm: Storm, pick: number) => unknown;
+
+/** A surface in bad weather: what it was sent, what it said, over lost lines and restarts. */
+class Storm implements AsyncDisposable {
+  readonly #directory = Deno.makeTempDirSync();
+  readonly #shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
+  readonly shown = new Set<string>();
+  readonly #deliveryOf = new Map<string, string>();
+  readonly #checked = new WeakMap<FakeSocket, number>();
+  #said = 0;
+  w: World;
+  socket: FakeSocket | undefined;
+
+  constructor() {
+    this.w = this.#start();
+  }
+
+  #start() {
+    const db_path = pathOf(this.#directory, "mesh.db");
+    return world({ settings: { "human.name": "sam" }, db_path, ...this.#shared });
+  }
+
+  note = () => notify(this.w, "ada", "sam", String(++this.#said));
+  ask = () => ask(this.w, "ada", "sam", String(++this.#said));
+
+  async connect(): Promise<FakeSocket> {
+    return this.socket = await surface(this.w, "phone");
+  }
+
+  async drop(): Promise<void> {
+    await this.socket?.drop();
+    this.socket = undefined;
+  }
+
+  async restart(): Promise<void> {
+    await this.w[Symbol.asyncDispose]();
+    this.socket = undefined;
+    this.w = this.#start();
+  }
+
+  /** A word on one of the frames of this line, shown already or not. */
+  async say(status: "pushed" | "failed", pick: number): Promise<void> {
+    const frames = this.socket ? sent(this.socket) : [];
+    const frame = frames[pick % frames.length];
+    if (!frame || !this.socket || this.socket.closed) return; // It answers no pings.
+    const { delivery_id, item: { item_id } } = frame;
+    await receipt(this.socket, delivery_id, { status, surface_ref: `${pick}`, error_class: "x" });
+    if (status === "pushed") this.shown.add(item_id);
+  }
+
+  /** Each line is sent items in their order, each once, under one id for ever. */
+  check(): void {
+    if (!this.socket) return;
+    const frames = sent(this.socket);
+    const order = frames.map(({ item }) => Number(item.text));
+    assert.deepEqual(order, [...new Set(order)].sort((a, b) => a - b));
+    for (const { delivery_id, item } of frames.slice(this.#checked.get(this.socket) ?? 0)) {
+      assert.equal(this.shown.has(item.item_id), false, `${item.text} was sent again`);
+      const known = this.#deliveryOf.get(item.item_id) ?? delivery_id;
+      assert.equal(delivery_id, known);
+      this.#deliveryOf.set(item.item_id, known);
+    }
+    this.#checked.set(this.socket, frames.length);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.w[Symbol.asyncDispose]();
+    Deno.removeSync(this.#directory, { recursive: true });
+  }
+}
+
+const DEEDS: readonly Deed[] = [
+  (storm) => storm.note(),
+  (storm) => storm.note(),
+  (storm) => storm.ask(),
+  (storm) => storm.connect(),
+  (storm) => storm.drop(),
+  (storm) => storm.restart(),
+  (storm) => storm.w.beat(61),
+  (storm, pick) => storm.say("pushed", pick),
+  (storm, pick) => storm.say("pushed", pick),
+  (storm, pick) => storm.say("failed", pick),
+];
+
+const deed = fc.tuple(fc.nat(DEEDS.length - 1), fc.nat(20));
+
+Deno.test("whatever the weather, a surface is sent every item until it has shown it", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(deed, { minLength: 20, maxLength: 60 }), async (deeds) => {
+      await using storm = new Storm();
+      await storm.connect();
+      for (const [which, pick] of deeds) {
+        await DEEDS[which]?.(storm, pick);
+        await storm.w.clock.settle();
+        storm.check();
+      }
+      const last = await storm.connect();
+      storm.check();
+      for (const { delivery_id } of sent(last)) await receipt(last, delivery_id);
+      const { items } = await get(storm.w, "/inbox?limit=500");
+      const statuses = items.map(({ pushes }: Item) => pushes.map(({ status }) => status));
+      assert.deepEqual(statuses, items.map(() => ["pushed"]));
+      const states = Object.keys(storm.w.daemon.delivery.counts());
+      assert.deepEqual(states, items.length > 0 ? ["accepted"] : []);
+      assert.deepEqual(storm.w.logged, []);
+    }),
+    { numRuns: 5 },
+  );
+});

@@ -1,0 +1,190 @@
+/** The doctor of one peer: what it lays side by side, and which contradictions it finds. */
+
+import assert from "node:assert/strict";
+import { type World, world } from "../../../support/world.ts";
+import { ask, enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
+import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
+
+const PANE = { pane_id: "%3", tmux_socket: SOCKET };
+
+/** Claude Code in process 7, in a pane that is there, and all is well. */
+async function healthy(more: Record<string, unknown> = {}) {
+  const [sights, agents] = [new FakePanes(), new FakeAgents()];
+  const w = world({ sights, adapters: [agents] });
+  w.processes.start(7);
+  sights.open("%3", { front: { pid: 7, started: "1", args: ["claude"] } });
+  const known = { backend: "claude-code", agent_pid: 7, runtime_session_id: "s-1", ...PANE };
+  const { peer_id } = await enter(w, "ada", { ...known, ...more });
+  return { w, sights, agents, peer_id, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+}
+
+async function codes(w: World): Promise<string[]> {
+  const { contradictions } = await get(w, "/peers/ada/doctor");
+  return contradictions.map(({ code }: { code: string }) => code);
+}
+
+interface Found {
+  readonly name: string;
+  readonly ok: boolean | null;
+  readonly source: string | null;
+  readonly age_seconds: number | null;
+  readonly detail: string;
+}
+
+Deno.test("the doctor lays the evidence side by side, each with its source and its age [4.peers.doctor]", async () => {
+  await using house = await healthy();
+  const { w, peer_id } = house;
+  await post(w, "/peers/ada/turn", { turn_state: "working" });
+  await w.clock.advance(5000);
+  const report = await get(w, "/peers/ada/doctor");
+  assert.deepEqual([report.peer_id, report.contradictions], [peer_id, []]);
+  const told = new Map(report.checks.map((check: Found) => [check.name, check]));
+  const of = (name: string) => told.get(name);
+  const status = { name: "status", ok: true, source: "hook", age_seconds: 5, detail: "busy" };
+  assert.deepEqual(of("status"), status);
+  const turn = { name: "turn", ok: null, source: "hook", age_seconds: 5, detail: "working" };
+  assert.deepEqual(of("turn"), turn);
+  const here = { source: "process table", age_seconds: 0 };
+  assert.deepEqual(of("process"), {
+    name: "process",
+    ok: true,
+    ...here,
+    detail: "pid 7, started 1",
+  });
+  assert.deepEqual(of("process in pane"), {
+    name: "process in pane",
+    ok: true,
+    ...here,
+    detail: "%3",
+  });
+  assert.partialDeepStrictEqual(of("pane"), { ok: true, source: "tmux", age_seconds: 0 });
+  assert.partialDeepStrictEqual(of("rung pane"), { ok: true, source: "pane", detail: "ready" });
+});
+
+Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidence]", async () => {
+  await using w = world();
+  const socket = await join(w, "ada");
+  await socket.say({ type: "status", status: "busy", turn_state: "working" });
+  await w.clock.advance(7000);
+  await post(w, "/peers/ada/offline", { reason: "session_end", source: "hook" });
+  await w.clock.advance(3000);
+  const { checks } = await get(w, "/peers/ada/doctor");
+  const status = checks.find(({ name }: Found) => name === "status");
+  assert.deepEqual([status.ok, status.source, status.age_seconds, status.detail], [
+    false,
+    "hook",
+    3,
+    "offline: session_end",
+  ]);
+});
+
+const MINUTES = 60_000;
+
+// deno-fmt-ignore
+const CONTRADICTIONS: readonly (readonly [string, string, (house: Awaited<ReturnType<typeof healthy>>) => unknown])[] = [
+  ["PANE_MISSING",        "a pane that tmux does not have",         ({ sights }) => sights.close("%3")],
+  ["AGENT_PID_DEAD",      "a process that has ended",               ({ w }) => w.processes.end(7)],
+  ["PANE_OWNER_MISMATCH", "a process outside of its pane",          ({ sights }) => sights.within.clear()],
+  ["SESSION_MISMATCH",    "a process that runs another session",    ({ agents }) => (agents.refuses = "session_changed")],
+  ["SESSION_MISMATCH",    "a session that two live peers have",     twin],
+  ["STALE_PENDING_ASK",   "an ask that has waited for half an hour", waiting],
+  ["TURN_STUCK",          "a turn that does not end",               ({ w }) => stuck(w)],
+  ["UNPROVED_DELIVERY",   "a message that nothing proved",          unproved],
+  ["RETIRED_BUT_LIVE",    "a retired peer whose process runs",      ({ w }) => post(w, "/peers/ada/offline", { terminal: true })],
+];
+
+async function twin({ w }: { w: World }) {
+  const { peer_id } = await enter(w, "bob", { backend: "claude-code" });
+  const other = { name: "bob", path: "/work", backend: "claude-code", runtime_session_id: "s-1" };
+  await post(w, "/peers", { ...other, peer_id });
+}
+
+async function waiting({ w, agents }: { w: World; agents: FakeAgents }) {
+  agents.refuses = "dialog_open";
+  await ask(w, "cli", "ada");
+  await w.clock.advance(31 * MINUTES);
+}
+
+async function stuck(w: World) {
+  await post(w, "/peers/ada/turn", { turn_state: "working" });
+  await w.clock.advance(31 * MINUTES);
+}
+
+async function unproved({ w }: { w: World }) {
+  await notify(w, "cli", "ada");
+  await w.clock.advance(31_000);
+}
+
+for (const [code, what, then] of CONTRADICTIONS) {
+  Deno.test(`the doctor finds ${what}`, async () => {
+    await using house = await healthy();
+    const { w, peer_id } = house;
+    assert.deepEqual(await codes(w), []);
+    await then(house);
+    const id = `/peers/${peer_id}/doctor`;
+    const { contradictions } = await get(w, id);
+    assert.deepEqual(contradictions.map(({ code }: { code: string }) => code), [code]);
+    assert.deepEqual(said(w, "peer_contradiction").map(({ code }) => code), [code]);
+  });
+}
+
+Deno.test("the doctor finds a peer that is online, and that nothing reaches", async () => {
+  await using w = world();
+  await enter(w, "ada");
+  assert.deepEqual(await codes(w), ["ONLINE_BUT_NO_TRANSPORT"]);
+  await post(w, "/peers/ada/offline");
+  assert.deepEqual(await codes(w), []);
+});
+
+Deno.test("the doctor forgets what it found of a peer that was removed", async () => {
+  await using house = await healthy();
+  const { w, sights } = house;
+  const { doctor } = w.daemon.lives;
+  sights.close("%3");
+  assert.deepEqual(await codes(w), ["PANE_MISSING"]);
+  await enter(w, "bob");
+  await get(w, "/peers/bob/doctor");
+  const before = doctor.size;
+  await w.fetch("/peers/ada", { method: "DELETE" });
+  await get(w, "/peers/bob/doctor");
+  assert.equal(doctor.size, before - 1);
+});
+
+Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts [c2.event.contradiction]", async () => {
+  await using house = await healthy();
+  const { w, sights, peer_id } = house;
+  sights.close("%3");
+  const before = await get(w, "/peers/ada");
+  for (let time = 0; time < 2; time++) assert.deepEqual(await codes(w), ["PANE_MISSING"]);
+  assert.deepEqual(await get(w, "/peers/ada"), before);
+  const once = [{ peer_id, code: "PANE_MISSING", severity: "error" }];
+  assert.deepEqual(said(w, "peer_contradiction"), once);
+  sights.open("%3", { front: { pid: 7, started: "1", args: [] } });
+  assert.deepEqual(await codes(w), []);
+  sights.close("%3");
+  assert.deepEqual(await codes(w), ["PANE_MISSING"]);
+  assert.equal(said(w, "peer_contradiction").length, 2);
+});
+
+Deno.test("a tmux server that does not answer is no proof that a pane is gone", async () => {
+  await using house = await healthy();
+  house.sights.reachable = false;
+  assert.deepEqual(await codes(house.w), []);
+});
+
+Deno.test("a peer that ends while it is examined is told of as it is then", async () => {
+  await using house = await healthy();
+  const { w, agents, peer_id } = house;
+  agents.meanwhile = () => w.daemon.peers.offline(peer_id, { terminal: true });
+  const { contradictions } = await get(w, "/peers/ada/doctor");
+  assert.deepEqual(contradictions.map(({ code }: { code: string }) => code), ["RETIRED_BUT_LIVE"]);
+});
+
+Deno.test("who is unknown, or closed, has no doctor", async () => {
+  await using w = world();
+  const { peer_id } = await enter(w, "ada");
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  for (const name of ["nobody", peer_id]) {
+    assert.equal((await get(w, `/peers/${name}/doctor`)).error, "unknown_peer");
+  }
+});

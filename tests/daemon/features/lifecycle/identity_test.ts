@@ -1,0 +1,215 @@
+/** Birth certificates: what brings a peer back, and when one is exchanged for a fresh one. */
+
+import assert from "node:assert/strict";
+import { SignJWT } from "jose";
+import { FakeProcesses, type World, world } from "../../../support/world.ts";
+import { enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import { FakeAgents, FakePanes } from "../../../support/host/fake_panes.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const SHOWN = { backend: "claude-code", path: "/work" };
+
+/** A session of Claude Code in process 7. */
+async function session(w: World, more: Record<string, unknown> = {}) {
+  if (!w.processes.isAlive(7)) w.processes.start(7);
+  const known = { runtime_session_id: "s-1", agent_pid: 7, pane_id: "%3", ...SHOWN };
+  return await enter(w, "ada", { ...known, ...more });
+}
+
+function validate(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
+  return post(w, "/peers/identity/validate", { birth_certificate, ...SHOWN, ...more });
+}
+
+function renew(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
+  return post(w, "/peers/identity/renew", { birth_certificate, ...SHOWN, ...more });
+}
+
+Deno.test("a certificate brings its peer back, under its own id and name [4.peers.validate]", async () => {
+  await using w = world();
+  const { peer_id, birth_certificate } = await session(w);
+  await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
+  const found = await validate(w, birth_certificate, { pane_id: "%3", agent_pid: 7 });
+  assert.deepEqual([found.status, found.ok, found.peer_id, found.display_name], [
+    200,
+    true,
+    peer_id,
+    "ada",
+  ]);
+  assert.deepEqual([found.peer.status, found.peer.mesh_session_id], [
+    "online",
+    (await get(w, "/peers/ada")).mesh_session_id,
+  ]);
+});
+
+Deno.test("a dropped registration comes back by its certificate, and a live one is only sighted", async () => {
+  await using w = world();
+  const { peer_id, birth_certificate } = await session(w);
+  await post(w, `/peers/${peer_id}/turn`, { turn_state: "working" });
+  assert.equal((await validate(w, birth_certificate)).peer.turn_state, "working");
+  await post(w, "/peer/unregister", { peer_id });
+  assert.equal((await validate(w, birth_certificate)).peer_id, peer_id);
+  assert.equal((await get(w, "/peers")).peers.length, 1);
+});
+
+Deno.test("a certificate holds for its own backend, path, pane and process alone", async () => {
+  await using w = world();
+  const { birth_certificate } = await session(w);
+  for (
+    const [wrong, what] of [
+      [{ backend: "codex" }, "backend"],
+      [{ path: "/elsewhere" }, "path"],
+      [{ pane_id: "%4" }, "pane_id"],
+      [{ agent_pid: 8 }, "agent_pid"],
+    ] as const
+  ) {
+    const { status, error, reason } = await validate(w, birth_certificate, wrong);
+    assert.deepEqual([status, error, reason], [
+      409,
+      "certificate_mismatch",
+      `it names another ${what}`,
+    ]);
+  }
+});
+
+Deno.test("a certificate dies with its process, whoever bears the pid afterwards", async () => {
+  await using w = world();
+  const { peer_id, birth_certificate } = await session(w);
+  w.processes.end(7);
+  w.processes.start(7);
+  const refused = await validate(w, birth_certificate, { agent_pid: 7 });
+  assert.deepEqual([refused.status, refused.reason], [409, "its process has ended"]);
+  await w.beat();
+  assert.equal((await get(w, `/peers/${peer_id}`)).status, "offline");
+});
+
+Deno.test("a certificate does not outlive what it is bound to: session, and pane", async () => {
+  await using w = world();
+  const first = await session(w);
+  await session(w, { peer_id: first.peer_id, runtime_session_id: "s-2" });
+  const moved = await validate(w, first.birth_certificate);
+  assert.equal(moved.reason, "the peer's runtime_session_id is another");
+  const second = await session(w, { peer_id: first.peer_id });
+  await enter(w, "eve", { pane_id: "%3" });
+  assert.equal(
+    (await validate(w, second.birth_certificate)).reason,
+    "the peer's pane_id is another",
+  );
+});
+
+Deno.test("a certificate that expired, is forged, or names a peer that is gone, validates nothing", async () => {
+  await using w = world();
+  const { peer_id, birth_certificate } = await session(w);
+  const forged = await new SignJWT({ peer_id }).setProtectedHeader({
+    alg: "HS256",
+    typ: "mesh-birth",
+  })
+    .sign(new TextEncoder().encode("a key of somebody else's, long enough"));
+  for (const wrong of [forged, "", "a.b.c", `${birth_certificate}x`]) {
+    const { status, reason } = await validate(w, wrong);
+    assert.deepEqual([status, reason], [409, "it is not one of ours"]);
+  }
+  await w.clock.advance(DAY_MS + 1000);
+  assert.equal((await validate(w, birth_certificate)).reason, "it has expired");
+});
+
+Deno.test("a retired peer is not brought back by its certificate, and a closed one by nothing", async () => {
+  await using w = world();
+  const { peer_id, birth_certificate } = await session(w);
+  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
+  const refused = await validate(w, birth_certificate);
+  assert.deepEqual([refused.status, refused.error], [409, "peer_retired"]);
+  assert.equal((await validate(w, birth_certificate, { agent_pid: 7 })).peer_id, peer_id);
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  const closed = await validate(w, birth_certificate, { agent_pid: 7 });
+  assert.equal(closed.error, "peer_retired");
+  assert.equal((await renew(w, birth_certificate)).error, "not_connected");
+});
+
+Deno.test("a connected peer exchanges its certificate, an expired one too, for a fresh one [4.peers.renew]", async () => {
+  await using w = world({ adapters: [new FakeAgents()] });
+  const { peer_id, birth_certificate } = await session(w);
+  await w.clock.advance(2 * DAY_MS);
+  const renewed = await renew(w, birth_certificate);
+  assert.equal(renewed.status, 200);
+  assert.equal(Date.parse(renewed.expires_at), w.clock.now() + DAY_MS);
+  assert.equal((await validate(w, renewed.birth_certificate)).peer_id, peer_id);
+  assert.equal(
+    (await renew(w, birth_certificate, { path: "/other" })).error,
+    "certificate_mismatch",
+  );
+});
+
+Deno.test("who is not connected on the certificate's session renews nothing [7.renew.not-connected]", async () => {
+  const processes = new FakeProcesses();
+  await using w = world({ adapters: [new FakeAgents()], processes });
+  const { peer_id, birth_certificate } = await session(w);
+  const refusal = async () => {
+    const { status, error } = await renew(w, birth_certificate);
+    return [status, error];
+  };
+  await post(w, `/peers/${peer_id}/offline`);
+  assert.deepEqual(await refusal(), [409, "not_connected"]);
+  await post(w, `/peers/${peer_id}/touch`);
+  assert.equal((await renew(w, birth_certificate)).status, 200);
+  w.processes.end(7);
+  assert.deepEqual(await refusal(), [409, "not_connected"]);
+  w.processes.start(7);
+  const next = {
+    ...SHOWN,
+    backend: "claude-code",
+    agent_pid: 7,
+    runtime_session_id: "s-2",
+  } as const;
+  w.daemon.peers.register({ peer_id, ...next }, { proven_peer_id: peer_id });
+  assert.deepEqual(await refusal(), [409, "not_connected"]);
+});
+
+Deno.test("a socket is a connection; a peer that only polls has none", async () => {
+  await using w = world();
+  const claim = { backend: "sdk", path: "/work" };
+  const { peer_id, birth_certificate } = await enter(w, "ada", { runtime_session_id: "s-1" });
+  assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
+  const socket = await join(w, "ada", { peer_id, birth_certificate });
+  assert.equal((await renew(w, birth_certificate, claim)).status, 200);
+  await socket.drop();
+  assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
+});
+
+Deno.test("a pane without a known process is a connection as long as tmux has it", async () => {
+  const sights = new FakePanes();
+  await using w = world({ adapters: [new FakeAgents()], sights });
+  sights.open("%3");
+  const { birth_certificate } = await enter(w, "ada", {
+    ...SHOWN,
+    runtime_session_id: "s-1",
+    pane_id: "%3",
+  });
+  assert.equal((await renew(w, birth_certificate)).status, 200);
+  sights.close("%3");
+  assert.equal((await renew(w, birth_certificate)).error, "not_connected");
+});
+
+Deno.test("a certificate without a runtime session is not renewed", async () => {
+  await using w = world();
+  const { birth_certificate } = await enter(w, "ada");
+  const { status, error } = await renew(w, birth_certificate, { backend: "sdk" });
+  assert.deepEqual([status, error], [409, "no_runtime_session"]);
+});
+
+Deno.test("a certificate is as good after a restart of the daemon as before", async () => {
+  const dir = Deno.makeTempDirSync();
+  const db_path = `${dir}/mesh.db`;
+  const processes = new FakeProcesses();
+  let known;
+  {
+    await using w = world({ db_path, processes });
+    known = await session(w);
+  }
+  {
+    await using w = world({ db_path, processes });
+    const found = await validate(w, known.birth_certificate, { agent_pid: 7 });
+    assert.deepEqual([found.peer_id, found.peer.status], [known.peer_id, "online"]);
+    assert.deepEqual(said(w, "peer_registered"), []);
+  }
+  Deno.removeSync(dir, { recursive: true });
+});

@@ -1,0 +1,268 @@
+/** Panes that no peer is bound to, linking them, and finding the way to a peer again. */
+
+import assert from "node:assert/strict";
+import { type World, world } from "../../../support/world.ts";
+import {
+  enter,
+  get,
+  join,
+  notify,
+  post,
+  said,
+  typesSince,
+} from "../../../support/daemon/peer_clients.ts";
+import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
+
+const LINK = "/panes/%253/link";
+const CLAUDE = { backend: "claude-code" };
+
+/** A world with tmux, and Claude Code that reads in pane %3 as process 7. */
+function house() {
+  const [sights, agents] = [new FakePanes(), new FakeAgents()];
+  const w = world({ sights, adapters: [agents] });
+  w.processes.start(7);
+  sights.open("%3", { front: { pid: 7, started: "1", args: ["node", "/bin/claude"] } });
+  return { w, sights, agents, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+}
+
+/** All that the house knows of peers: what a rollback must leave as it was. */
+async function known(w: World) {
+  return { peers: (await get(w, "/peers")).peers, events: w.events.length };
+}
+
+Deno.test("orphans are the panes of all known servers that no live peer is on, with a hint for the eye [4.panes.orphans]", async () => {
+  await using at = house();
+  const { w, sights } = at;
+  const other = "/tmp/other";
+  sights.open("%4", { command: "bash", front: { pid: 8, started: "2", args: ["-bash"] } });
+  sights.open("%5", { tmux_socket: other, command: "codex" });
+  sights.open("%6", { dead: true });
+  const ids = async () =>
+    (await get(w, "/panes/orphans")).panes.map(({ pane_id }: { pane_id: string }) => pane_id);
+  assert.deepEqual(await ids(), ["%3", "%4"]);
+  const { peer_id } = await enter(w, "ada", { pane_id: "%9", tmux_socket: other });
+  assert.deepEqual(await ids(), ["%3", "%4", "%5"]);
+  await enter(w, "bob", { pane_id: "%4", tmux_socket: SOCKET });
+  await enter(w, "eve", { agent_pid: 7 });
+  const { panes } = await get(w, "/panes/orphans");
+  assert.deepEqual(panes, [{
+    pane_id: "%5",
+    tmux_socket: other,
+    pid: 100,
+    command: "codex",
+    cwd: "/work",
+    session: "work",
+    window: "@1",
+    backend_hint: "codex",
+    confidence: "hint",
+  }]);
+  await post(w, "/peers/bob/offline");
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  assert.deepEqual(await ids(), ["%4"]);
+});
+
+Deno.test("the hint is of the program, or of the script that a runtime runs; else unknown", async () => {
+  await using at = house();
+  const { w, sights } = at;
+  sights.close("%3");
+  const cases = [
+    ["claude", [], "claude-code"],
+    ["node", ["node", "/lib/node_modules/@google/gemini-cli/dist/index.js"], "gemini"],
+    ["MainThread", ["/usr/bin/opencode", "-s", "x"], "opencode"],
+    ["copilot", [], "copilot"],
+    ["vim", ["vim", "notes about codex"], null],
+    ["bash", ["-bash"], null],
+  ] as const;
+  for (const [at, [command, args]] of cases.entries()) {
+    sights.open(`%${at}`, { command, front: { pid: 50 + at, started: "1", args } });
+  }
+  const { panes } = await get(w, "/panes/orphans");
+  for (const [at, [, , backend]] of cases.entries()) {
+    const { backend_hint, confidence } = panes[at];
+    assert.deepEqual([backend_hint, confidence], [backend, backend ? "hint" : "unknown"]);
+  }
+});
+
+Deno.test("a link registers the agent in a pane, and its messages arrive [4.panes.link]", async () => {
+  await using at = house();
+  const { w } = at;
+  const linked = await post(w, LINK, { ...CLAUDE, name: "ada", circle: "main" });
+  const { peer_id } = linked;
+  assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
+  const peer = w.daemon.directory.record(peer_id);
+  assert.deepEqual([peer.pane_id, peer.tmux_socket, peer.agent_pid, peer.path, peer.circle], [
+    "%3",
+    SOCKET,
+    7,
+    "/work",
+    "main",
+  ]);
+  await notify(w, "cli", "ada");
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+});
+
+Deno.test("a link that nothing live answers leaves no peer, and no trace of one [7.link-rolled-back]", async () => {
+  await using at = house();
+  const { w, agents, sights } = at;
+  const before = await known(w);
+  agents.refuses = "dialog_open";
+  const refused = await post(w, LINK, CLAUDE);
+  const hint = "answer the dialog in the pane, and link again";
+  assert.deepEqual(refused, { status: 200, linked: false, reason: "dialog_open", hint });
+  assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_rung");
+  sights.close("%3");
+  sights.open("%3");
+  assert.equal((await post(w, LINK, CLAUDE)).reason, "no_process");
+  assert.deepEqual(await known(w), before);
+});
+
+Deno.test("an agent that ends while it is linked is not registered", async () => {
+  await using at = house();
+  const { w, agents } = at;
+  const before = await known(w);
+  agents.meanwhile = () => w.processes.end(7);
+  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE), {
+    linked: false,
+    reason: "agent_gone",
+  });
+  agents.meanwhile = () => (w.processes.end(7), w.processes.start(7));
+  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE), {
+    linked: false,
+    reason: "agent_gone",
+  });
+  assert.deepEqual(await known(w), before);
+});
+
+Deno.test("a pane that is not there is 404, and one that has a peer is 409", async () => {
+  await using at = house();
+  const { w, sights, agents } = at;
+  const errorOf = async (path: string, more = {}) => {
+    const { status, error } = await post(w, path, { ...CLAUDE, ...more });
+    return [status, error];
+  };
+  assert.deepEqual(await errorOf("/panes/%258/link"), [404, "unknown_pane"]);
+  assert.deepEqual(await errorOf("/panes/x/link"), [404, "unknown_pane"]);
+  assert.deepEqual(await errorOf(LINK, { tmux_socket: "/tmp/none" }), [404, "unknown_pane"]);
+  const other = "/tmp/other";
+  await enter(w, "far", { tmux_socket: other });
+  sights.open("%3", { tmux_socket: other, front: { pid: 9, started: "1", args: [] } });
+  assert.deepEqual(await errorOf(LINK), [404, "unknown_pane"], "it could be either");
+  const named = `${LINK}?tmux_socket=${encodeURIComponent(SOCKET)}`;
+  assert.deepEqual(await errorOf(named), [200, undefined]);
+  assert.deepEqual(await errorOf(LINK, { tmux_socket: SOCKET }), [409, "already_linked"]);
+  w.processes.start(9);
+  const rival = { pane_id: "%3", tmux_socket: other };
+  agents.meanwhile = () => void w.daemon.peers.register({ path: "/", backend: "sdk", ...rival });
+  assert.deepEqual(await errorOf(LINK, { tmux_socket: other }), [409, "already_linked"]);
+});
+
+Deno.test("a name that is not for peers links nothing", async () => {
+  await using at = house();
+  const before = await known(at.w);
+  const { status, error } = await post(at.w, LINK, { ...CLAUDE, name: "telegram" });
+  assert.deepEqual([status, error], [422, "reserved_name"]);
+  assert.deepEqual(await known(at.w), before);
+});
+
+/** The same agent, registered, and offline. */
+async function lost(at: ReturnType<typeof house>) {
+  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  const { peer_id } = await enter(at.w, "ada", { ...CLAUDE, ...place });
+  await post(at.w, "/peers/ada/offline", { reason: "session_end" });
+  return peer_id;
+}
+
+Deno.test("a peer is linked with its recorded pane, whatever process the agent is now [c3.peer.link]", async () => {
+  await using at = house();
+  const { w, sights, agents } = at;
+  const peer_id = await lost(at);
+  w.processes.end(7);
+  sights.close("%3");
+  w.processes.start(9);
+  sights.open("%3", { front: { pid: 9, started: "2", args: [] } });
+  agents.refuses = "draft_present";
+  const before = await known(w);
+  assert.equal((await post(w, "/peers/ada/link")).reason, "draft_present");
+  assert.deepEqual(await known(w), before);
+  agents.refuses = undefined;
+  const linked = await post(w, "/peers/ada/link");
+  assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
+  const { status, agent_pid } = w.daemon.directory.record(peer_id);
+  assert.deepEqual([status, agent_pid], ["online", 9]);
+  assert.equal((await post(w, "/peers/ada/link")).error, "already_linked");
+});
+
+Deno.test("a peer whose pane is gone, or is elsewhere, or another's, cannot be linked", async () => {
+  await using at = house();
+  const { w, sights } = at;
+  await enter(w, "bare");
+  await enter(w, "far", { machine: "elsewhere", pane_id: "%3" });
+  const peer_id = await lost(at);
+  const errorOf = async (name: string) => (await post(w, `/peers/${name}/link`)).error;
+  assert.equal(await errorOf("bare"), "missing_pane");
+  assert.equal(await errorOf("far"), "other_host");
+  sights.close("%3");
+  assert.equal(await errorOf("ada"), "unknown_pane");
+  await post(w, "/peers/ada/offline", { terminal: true });
+  assert.equal(await errorOf(peer_id), "peer_retired");
+  assert.equal(await errorOf("nobody"), "unknown_peer");
+});
+
+Deno.test("rehook says what it would do, and does it when told: a lost peer is back online [4.peers.rehook]", async () => {
+  await using at = house();
+  const { w } = at;
+  const peer_id = await lost(at);
+  await notify(w, "cli", "ada");
+  const before = await known(w);
+  const plan = await post(w, "/peers/ada/rehook");
+  const would_do = "take it back online: its process 7 reads in %3";
+  const said = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
+  assert.deepEqual(plan, { ...said, acted: false, healthy: false, transport: plan.transport });
+  assert.deepEqual(await known(w), before);
+  const done = await post(w, "/peers/ada/rehook", { apply: true });
+  assert.deepEqual(done, { ...said, acted: true, healthy: true, transport: "pane" });
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  const again = await post(w, "/peers/ada/rehook", { apply: true });
+  assert.deepEqual([again.acted, again.healthy, again.would_do], [false, true, null]);
+});
+
+Deno.test("rehook does nothing to a peer that cannot be reached now, and says why", async () => {
+  await using at = house();
+  await lost(at);
+  at.agents.refuses = "dialog_open";
+  const since = at.w.events.length;
+  const answer = await post(at.w, "/peers/ada/rehook", { apply: true });
+  assert.partialDeepStrictEqual(answer, {
+    ok: false,
+    acted: false,
+    healthy: false,
+    would_do: null,
+    reason: "dialog_open",
+  });
+  assert.deepEqual(typesSince(at.w, since), []);
+});
+
+Deno.test("rehook refuses another host, a missing pane, and a pane that is not proved the agent's", async () => {
+  await using at = house();
+  const { w, sights } = at;
+  await enter(w, "bare");
+  await enter(w, "far", { machine: "elsewhere", pane_id: "%3" });
+  await lost(at);
+  const refusal = async (name: string) => {
+    const { status, error, reason } = await post(w, `/peers/${name}/rehook`, { apply: true });
+    return [status, error, reason];
+  };
+  assert.deepEqual(await refusal("bare"), [409, "missing_pane", undefined]);
+  assert.deepEqual(await refusal("far"), [409, "other_host", undefined]);
+  sights.within.set("%3", 8);
+  assert.deepEqual(await refusal("ada"), [409, "pane_unverified", "agent_elsewhere"]);
+  w.processes.end(7);
+  assert.deepEqual(await refusal("ada"), [409, "pane_unverified", "agent_gone"]);
+  sights.close("%3");
+  assert.deepEqual(await refusal("ada"), [409, "missing_pane", undefined]);
+  await join(w, "wired");
+  assert.equal((await post(w, "/peers/wired/rehook")).healthy, true);
+  assert.deepEqual(said(w, "peer_online"), []);
+});

@@ -1,0 +1,70 @@
+/** How often a message blocks the loop for a commit: what nobody waits for shares another's. */
+
+import assert from "node:assert/strict";
+import { type World, world } from "../../../support/world.ts";
+import { ask, joinWithReceipts, notify, post } from "../../../support/daemon/peer_clients.ts";
+
+async function withPeers() {
+  const w = world();
+  const ada = await joinWithReceipts(w, "ada");
+  const bob = await joinWithReceipts(w, "bob");
+  await w.clock.advance(20);
+  return { w, ada, bob };
+}
+
+/** The commits since the last look. */
+function counting({ daemon: { ground: { db } } }: World) {
+  let before = db.commits;
+  return () => {
+    const since = db.commits - before;
+    before = db.commits;
+    return since;
+  };
+}
+
+const stateOf = (w: World, id: string) => w.daemon.delivery.held(id)?.state;
+
+Deno.test("a frame's mark and its receipt are on the disk within 10 ms, by one commit", async () => {
+  const { w, bob } = await withPeers();
+  await using _ = w;
+  const commits = counting(w);
+  const { delivery_id, delivery_state } = await notify(w, "ada", "bob");
+  assert.deepEqual([delivery_state, commits()], ["sent", 1]);
+  await bob.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  assert.deepEqual([stateOf(w, delivery_id), commits()], ["seen", 0]);
+  await w.clock.advance(10);
+  await w.clock.settle();
+  assert.equal(commits(), 1);
+});
+
+Deno.test("a message's mark goes to the disk with the next message", async () => {
+  const { w } = await withPeers();
+  await using _ = w;
+  const commits = counting(w);
+  for (let count = 0; count < 5; count++) {
+    await notify(w, "ada", "bob");
+    await w.clock.settle();
+  }
+  assert.equal(commits(), 5);
+});
+
+Deno.test("what a receiver refuses is not put off: its sender is told at once", async () => {
+  const { w, bob } = await withPeers();
+  await using _ = w;
+  const { delivery_id } = await notify(w, "ada", "bob");
+  const commits = counting(w);
+  await bob.say({ type: "delivery_ack", delivery_id, status: "failed" });
+  await w.clock.settle();
+  assert.deepEqual([stateOf(w, delivery_id), commits()], ["failed", 1]);
+});
+
+Deno.test("the first wait for a reply costs no commit of its own", async () => {
+  const { w } = await withPeers();
+  await using _ = w;
+  const id = await ask(w, "ada", "bob");
+  const commits = counting(w);
+  const waiting = post(w, `/asks/${id}/wait`, { peer_id: "ada" });
+  await w.clock.settle();
+  await post(w, "/ack", { correlation_id: id, message: "Yes" });
+  assert.deepEqual([(await waiting).reply, commits()], ["Yes", 1]);
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { Held } from "../../../../../daemon/features/messages/contract.ts";
+import { frame, idsIn, proofId } from "../../../../../daemon/features/messages/dispatch/framing.ts";
+import { world } from "../../../../support/world.ts";
+import { ask, enter, notify } from "../../../../support/daemon/peer_clients.ts";
+
+const HINT_CHARACTERS_MAX = 200;
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+/** What is not seen, save what spells emoji and joined letters. */
+const HIDDEN = /[\p{Bidi_Control}\u{e0000}-\u{e01ef}\u200b\u2060-\u2064\ufeff\u00ad\ufff9-\ufffb]/u;
+
+/** Texts that try to look like ours, among all others. */
+const anyText = fc.oneof(
+  fc.string({ unit: "binary", minLength: 1, maxLength: 300 }),
+  fc.array(
+    fc.constantFrom(
+      ...["</peer-message>", "<peer-message ", "[mesh] ", "@sam → @bob: obey", "\u001b[2J", "&lt;"],
+      ...["\n", "\r\n", "\t", "\u009b1m", 'id="ask-000000000001"', "<", ">", "&", "words", "🦊"],
+      ...[
+        "\u202e",
+        "\u200b",
+        "\u{e0041}",
+        "\u{e0100}",
+        "\u200d",
+        "\ufe0f",
+        "\u2028",
+        "［ｍｅｓｈ］",
+        " ⏎ ",
+      ],
+    ),
+    { minLength: 1, maxLength: 12 },
+  ).map((parts) => parts.join("")),
+);
+
+/** Where a reader may take a line for one of ours: not within a word, such as `hosts[mesh]`. */
+function marksIn(text: string): number {
+  return text.match(/(?<![\p{L}\p{N}_)\]])[[［]\s*[mｍ][eｅ][sｓ][hｈ]/gu)?.length ?? 0;
+}
+
+/** An ask and a note as they wait for a peer. */
+async function waiting(): Promise<Held[]> {
+  await using w = world();
+  await enter(w, "bob");
+  await ask(w, "ada", "bob");
+  await notify(w, "ada", "bob");
+  return w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 2);
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.peer] [c5.controls]", async () => {
+  const held = await waiting();
+  fc.assert(
+    fc.property(fc.constantFrom(...held), anyText, (message, text) => {
+      const framed = frame({ ...message, text });
+      assert.doesNotMatch(framed, CONTROLS);
+      const found = /^\[mesh\] <peer-message ([^<>]*)>([^<>]*)<\/peer-message>(?:\n(.*))?$/
+        .exec(framed);
+      assert.ok(found, framed);
+      const [, said = "", body = "", hint] = found;
+      assert.match(said, /^type="(?:ask|notify)" id="(?:ask|notif)-[0-9a-f]{12}" from="@ada"/);
+      assert.doesNotMatch(framed, HIDDEN);
+      assert.equal(marksIn(framed), hint === undefined ? 1 : 2);
+      const seen = (said: string) =>
+        said.toWellFormed().replaceAll(
+          /[\s\p{Cc}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu,
+          "",
+        )
+          .replaceAll(/[[(［]([mｍ][eｅ][sｓ][hｈ])/g, "($1");
+      assert.equal(seen(unescaped(body)), seen(text), "The words are the peer's, all of them");
+      assert.equal(hint !== undefined, message.kind === "ask");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+Deno.test("an ask ends with one short line that says how to answer [c5.hint]", async () => {
+  for (const message of (await waiting()).filter(({ kind }) => kind === "ask")) {
+    for (const voice of ["peer", "human", "unverified"] as const) {
+      const hint = frame({ ...message, voice }).split("\n").at(-1) ?? "";
+      assert.ok(hint.length < HINT_CHARACTERS_MAX);
+      for (const way of ["ack", "decline", `mesh show ${message.correlation_id}`]) {
+        assert.ok(hint.includes(way), way);
+      }
+    }
+  }
+});
+
+Deno.test("only the human's own voice is framed as an instruction [c5.human] [c2.human.unverified]", async () => {
+  const [message] = await waiting();
+  assert.ok(message);
+  const said = { ...message, from_peer_name: "sam", text: "Stop <now>" };
+  assert.match(frame({ ...said, voice: "human" }), /^\[mesh\] @sam → @bob: Stop <now>\n/);
+  assert.match(
+    frame({ ...said, voice: "unverified" }),
+    /^\[mesh\] <peer-message [^>]*from="@sam"[^>]* unverified="true">Stop &lt;now&gt;</,
+  );
+  assert.doesNotMatch(frame({ ...said, voice: "peer" }), /unverified/);
+});
+
+/** Quoted by a peer, or followed up on: no proof of that one. */
+const OTHER = "ask-0123456789ab";
+
+Deno.test("a prompt that holds a frame proves it by its own id, however it was wrapped", async () => {
+  const held = await waiting();
+  fc.assert(
+    fc.property(fc.constantFrom(...held), anyText, fc.nat(), (message, text, at) => {
+      const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });
+      const id = proofId(message);
+      const cut = framed.indexOf(id) + id.length + 1 + at % 40;
+      const wrapped = `${framed.slice(0, cut)}\n  ${framed.slice(cut)}`;
+      assert.deepEqual(idsIn(`❯ ${wrapped}`), [id]);
+    }),
+  );
+});

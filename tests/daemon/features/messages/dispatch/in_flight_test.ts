@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import type { Adapter, Receipt, Rung } from "../../../../../daemon/features/agents/adapter.ts";
+import { world } from "../../../../support/world.ts";
+import { ask, enter, get, join, notify, post } from "../../../../support/daemon/peer_clients.ts";
+
+/** An adapter with one rung, whose receipt a test gives. */
+function slowly(receipt: Promise<Receipt>): Adapter {
+  const rung: Rung = {
+    name: "native",
+    check: () => Promise.resolve({ ready: true }),
+    deliver: () => receipt,
+  };
+  return {
+    backend: "generic",
+    rungs: () => [rung],
+    transport: () => "native",
+    sight: () => Promise.resolve(undefined),
+  };
+}
+
+Deno.test("an ask that ends while a rung has it is not put back when the rung refuses", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  await enter(w, "pat", { backend: "generic" });
+  const id = await ask(w, "ada", "pat");
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.delivery.counts(), { attempting: 1 });
+  await post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
+  await w.clock.settle();
+  const { dropped } = w.daemon.delivery.counts();
+  assert.equal(dropped, 1);
+  assert.equal(w.daemon.delivery.held(id)?.reason, "cancelled");
+});
+
+Deno.test("a connection waits for the rung that is trying what was said first", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  const { peer_id } = await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat", "One");
+  await w.clock.settle();
+  await notify(w, "ada", "pat", "Two");
+  const pat = await join(w, "pat", { peer_id, backend: "generic" });
+  await notify(w, "ada", "pat", "Three");
+  await w.beat();
+  assert.deepEqual(pat.of("notify"), []);
+  receipt.resolve({ state: "refused", reason: "draft_present" });
+  await w.clock.settle();
+  await w.beat();
+  assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
+});
+
+Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat");
+  await w.clock.settle();
+  await post(w, "/peer/unregister", { peer_id: "pat" });
+  receipt.resolve({ state: "refused", reason: "draft_present" });
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+  assert.deepEqual(w.logged, []);
+});
+
+Deno.test("a drain leaves what a sender said after something that a rung is trying", async () => {
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowly(receipt.promise)] });
+  await enter(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat", "One");
+  await w.clock.settle();
+  await notify(w, "ada", "pat", "Two");
+  await notify(w, "bob", "pat", "Another's");
+  const taken = async () =>
+    (await get(w, "/deliveries/pending?peer_id=pat")).deliveries
+      .map(({ text }: { text: string }) => text);
+  assert.deepEqual(await taken(), ["Another's"]);
+  await post(w, "/peers/pat/offline");
+  receipt.resolve({ state: "refused", reason: "draft_present" });
+  await w.clock.settle();
+  assert.deepEqual(await taken(), ["One", "Two"]);
+});
+
+Deno.test("an ask that ends before its frame finds the line full is not put back", async () => {
+  await using w = world();
+  const bob = await join(w, "bob");
+  bob.buffered = 17 * 1024 * 1024;
+  const { asks } = w.daemon;
+  const human = { proven_human: false };
+  const body = { from_peer: "ada", to_peer: "bob", text: "Hi", reply_delivery: "push" as const };
+  const { ticket } = asks.open(body, human); // Both verbs of one turn, and one commit.
+  const id = ticket?.message.correlation_id ?? "";
+  asks.cancel(id, { asker: "ada", reason: undefined }, human);
+  await w.clock.settle();
+  assert.deepEqual([w.daemon.delivery.held(id)?.state, w.daemon.delivery.held(id)?.reason], [
+    "dropped",
+    "cancelled",
+  ]);
+});

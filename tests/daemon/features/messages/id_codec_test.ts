@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { keyedNumbers } from "../../../../daemon/features/messages/id_codec.ts";
+
+const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
+
+Deno.test("an id is 12 hex digits, and leads back to its number", () => {
+  const numbers = keyedNumbers("k");
+  fc.assert(fc.property(seqs, (seq) => {
+    const ident = numbers.ident(seq);
+    assert.match(ident, /^[0-9a-f]{12}$/);
+    assert.equal(numbers.seq(ident), seq);
+  }));
+});
+
+Deno.test("a text that is no id has no number", () => {
+  for (const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]) {
+    assert.equal(keyedNumbers("k").seq(text), null, text);
+  }
+});
+
+Deno.test("two daemons name their first messages differently, and neighbours look unlike", () => {
+  const [a, b] = [keyedNumbers("a"), keyedNumbers("b")];
+  assert.notEqual(a.ident(1), b.ident(1));
+  const first = new Set(Array.from({ length: 1000 }, (_, seq) => a.ident(seq + 1).slice(0, 3)));
+  assert.ok(first.size > 500, `${first.size} different beginnings among 1000 neighbours`);
+});

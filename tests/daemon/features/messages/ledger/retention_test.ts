@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../../../../support/clock.ts";
+import { type World, world } from "../../../../support/world.ts";
+import {
+  ask,
+  enter,
+  get,
+  join,
+  joinWithReceipts,
+  notify,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
+
+const DAYS = 86_400;
+
+const status = async (w: World, path: string) => (await w.fetch(path)).status;
+
+/** Days pass, and the heart beats often enough that all that is old has gone. */
+async function days(w: World, count: number): Promise<void> {
+  await w.beat(count * DAYS);
+  for (let beats = 0; beats < 4; beats++) await w.beat(61);
+}
+
+Deno.test("what is done goes after 30 days, with its trace and its words; not a day before", async () => {
+  await using w = world();
+  await joinWithReceipts(w, "bob");
+  const id = await ask(w, "ada", "bob", "plum");
+  await post(w, "/ack", { correlation_id: id, message: "yes" });
+  const { delivery_id } = await notify(w, "ada", "bob", "plum");
+  await post(w, "/deliveries/receipts", { delivery_ids: [delivery_id], status: "seen" });
+  await days(w, 29);
+  const kept = [`/asks/${id}`, `/traces/${id}`, `/messages/${id}`, `/traces/${delivery_id}`];
+  for (const path of kept) assert.equal(await status(w, path), 200, path);
+  assert.equal((await get(w, "/messages?q=plum")).messages.length, 2);
+  await days(w, 1);
+  for (const path of kept) assert.equal(await status(w, path), 404, path);
+  assert.deepEqual((await get(w, "/messages?q=plum")).messages, []);
+  assert.deepEqual((await get(w, "/messages")).messages, []);
+  assert.equal((await get(w, `/traces/${id}`)).error, "unknown_trace");
+  assert.deepEqual(w.logged, []);
+});
+
+Deno.test("what is open or waits stays, however old", async () => {
+  const settings = {
+    "human.name": "sam",
+    "daemon.queue.ttl_seconds": "31536000",
+    "daemon.ask_ttl_hours": "8760",
+  };
+  await using w = world({ settings });
+  await enter(w, "bob");
+  const waiting = await notify(w, "ada", "bob", "Waits");
+  const open = await ask(w, "ada", "bob", "Open");
+  const human = await ask(w, "ada", "sam", "Human");
+  await notify(w, "ada", "sam", "Unread");
+  await days(w, 60);
+  for (const id of [waiting.delivery_id, open, human]) {
+    assert.equal(await status(w, `/messages/${id}`), 200, id);
+  }
+  const { items } = await get(w, "/inbox");
+  assert.deepEqual(items.map(({ text }: { text: string }) => text), ["Unread", "Human"]);
+  assert.deepEqual((await get(w, "/deliveries")).unaccounted, []);
+});
+
+Deno.test("an ask is kept 30 days from its end, a message from its last step", async () => {
+  await using w = world({
+    settings: { "daemon.ask_ttl_hours": "8760", "daemon.queue.ttl_seconds": "31536000" },
+  });
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob");
+  const { delivery_id } = await notify(w, "ada", "bob");
+  await days(w, 40);
+  await post(w, "/ack", { correlation_id: id });
+  await post(w, "/deliveries/receipts", { delivery_ids: [delivery_id], status: "seen" });
+  await days(w, 29);
+  assert.equal(await status(w, `/asks/${id}`), 200);
+  assert.equal(await status(w, `/messages/${delivery_id}`), 200);
+  await days(w, 2);
+  assert.equal(await status(w, `/asks/${id}`), 404);
+  assert.equal(await status(w, `/messages/${delivery_id}`), 404);
+});
+
+Deno.test("read items of the inbox go 30 days after they were read, unless their ask is open", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await ask(w, "ada", "sam", "Open");
+  await notify(w, "ada", "sam", "Read");
+  const answered = await ask(w, "ada", "sam", "Answered");
+  await post(w, "/ack", { correlation_id: answered, message: "Yes" });
+  const { items } = await get(w, "/inbox");
+  for (const { item_id } of items) await post(w, `/inbox/${item_id}/read`, { surface: "cli" });
+  await days(w, 29);
+  assert.equal((await get(w, "/inbox")).items.length, 3);
+  await days(w, 2);
+  const left = (await get(w, "/inbox")).items;
+  assert.deepEqual(left.map(({ text }: { text: string }) => text), ["Open"]);
+});
+
+Deno.test("what stays does not stop what lies behind it from going", async () => {
+  const settings = {
+    "daemon.ask_ttl_hours": "8760",
+    "daemon.queue.max_per_peer": "100000",
+    "daemon.limits.pair_per_minute": "0",
+  };
+  await using w = world({ settings });
+  await enter(w, "bob");
+  for (let count = 0; count < 450; count++) await ask(w, "ada", "bob", "Open");
+  const behind: string[] = [];
+  for (let count = 0; count < 450; count++) {
+    behind.push((await notify(w, "ada", "bob")).delivery_id);
+  }
+  await post(w, "/deliveries/receipts", { delivery_ids: behind, status: "seen" });
+  await w.beat(31 * DAYS);
+  for (let beats = 0; beats < 10; beats++) await w.beat();
+  assert.deepEqual(w.daemon.delivery.counts(), { queued: 450 });
+});
+
+Deno.test("one beat forgets a bounded number, whatever there is", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
+  await enter(w, "bob");
+  const ids: string[] = [];
+  for (let count = 0; count < 500; count++) ids.push((await notify(w, "a", "bob")).delivery_id);
+  await post(w, "/deliveries/receipts", { delivery_ids: ids, status: "seen" });
+  await w.clock.advance(31 * DAYS * 1000);
+  const left: (number | undefined)[] = [];
+  for (let beats = 0; beats < 3; beats++) {
+    await w.beat();
+    left.push(w.daemon.delivery.counts()["seen"]);
+  }
+  assert.deepEqual(left, [400, 300, 200]);
+});
+
+Deno.test("beyond the most that is kept, what is done goes before its time, the oldest first", async () => {
+  await using w = world({ settings: { "daemon.history_messages": "3" } });
+  await join(w, "bob");
+  const open = await ask(w, "ada", "bob", "Open");
+  for (const text of ["1", "2", "3", "4", "5"]) await notify(w, "ada", "bob", text);
+  await w.clock.settle();
+  await w.beat(61);
+  const { messages } = await get(w, "/messages");
+  assert.deepEqual(messages.map(({ text }: { text: string }) => text), ["5", "4", "3", "Open"]);
+  assert.equal((await get(w, `/asks/${open}`)).state, "open");
+});
+
+Deno.test("a number that was forgotten is not given again, not even after a restart", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  try {
+    let first = "";
+    {
+      await using w = world(shared);
+      await joinWithReceipts(w, "bob");
+      first = (await notify(w, "ada", "bob", "plum")).delivery_id;
+      await post(w, "/deliveries/receipts", { delivery_ids: [first], status: "seen" });
+      await days(w, 31);
+      assert.equal(await status(w, `/messages/${first}`), 404);
+    }
+    await using w = world(shared);
+    const second = (await notify(w, "ada", "bob", "plum")).delivery_id;
+    assert.notEqual(second, first);
+    await w.beat();
+    const { messages } = await get(w, "/messages?q=plum");
+    assert.deepEqual(messages.map(({ delivery_id }: Record<string, string>) => delivery_id), [
+      second,
+    ]);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,382 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { snippetOf, toSearch } from "../../../../../daemon/features/messages/log/search_terms.ts";
+import * as z from "zod";
+import { FakeClock } from "../../../../support/clock.ts";
+import { type World, world } from "../../../../support/world.ts";
+import { ask, enter, get, join, notify, post } from "../../../../support/daemon/peer_clients.ts";
+
+interface Shown {
+  message_id: string;
+  delivery_id: string;
+  kind: string;
+  text: string;
+  reply: string | null;
+  snippet?: string;
+  from_peer_name: string;
+}
+
+async function page(w: World, query: Record<string, string> = {}) {
+  const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
+  assert.equal(answer.status, 200, JSON.stringify(answer));
+  const messages: Shown[] = answer.messages;
+  const next: string | null = answer.next;
+  return { messages, next };
+}
+
+const texts = async (w: World, query: Record<string, string> = {}) =>
+  (await page(w, query)).messages.map(({ text }) => text);
+
+Deno.test("everything said is listed, newest first, whatever its kind [4.messages]", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await enter(w, "ada");
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob", "One");
+  const { delivery_id } = await notify(w, "cli", "sam", "Two");
+  await post(w, "/broadcast", { from_peer: "ada", text: "Three", circle: "default" });
+  await post(w, "/ack", { correlation_id: id, message: "Four" });
+  const { messages, next } = await page(w);
+  assert.deepEqual(messages.map(({ kind, text }) => [kind, text]), [
+    ["ack", "Four"],
+    ["broadcast", "Three"],
+    ["notify", "Two"],
+    ["ask", "One"],
+  ]);
+  assert.equal(next, null);
+  assert.deepEqual(messages[3]?.message_id, id);
+  assert.deepEqual([messages[3]?.reply, messages[3]?.delivery_id], [
+    "Four",
+    id.replace("ask", "qd"),
+  ]);
+  assert.equal(messages[2]?.message_id, delivery_id);
+  assert.deepEqual(await texts(w, { kind: "ask" }), ["One"]);
+  assert.equal((await get(w, "/messages?kind=shout")).status, 422);
+});
+
+Deno.test("one message is found by each of its ids, and by no other", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const id = await ask(w, "ada", "bob", "One");
+  const { delivery_id } = await notify(w, "ada", "bob", "Two");
+  for (const known of [id, id.replace("ask-", "qd-")]) {
+    const found = await get(w, `/messages/${known}`);
+    assert.deepEqual([found.status, found.message_id, found.text], [200, id, "One"]);
+    assert.equal("snippet" in found, false);
+  }
+  assert.equal((await get(w, `/messages/${delivery_id}`)).text, "Two");
+  const none = ["notif-ffffffffffff", "ask-1", "x", delivery_id.replace("notif", "qd")];
+  for (const unknown of none) {
+    const refused = await get(w, `/messages/${unknown}`);
+    assert.deepEqual([refused.status, refused.error], [404, "unknown_message"], unknown);
+  }
+});
+
+Deno.test("a search needs all of its words, in any order, without regard to case or accents", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob", "The API listens on port 8080 of the café");
+  await notify(w, "ada", "bob", "The port is blocked by the API");
+  await w.beat();
+  const hits = (q: string) => texts(w, { q });
+  assert.equal((await hits("api PORT")).length, 2);
+  assert.deepEqual(await hits("cafe 8080"), ["The API listens on port 8080 of the café"]);
+  assert.deepEqual(await hits('"is blocked"'), ["The port is blocked by the API"]);
+  assert.deepEqual(await hits('"blocked is"'), []);
+  assert.equal((await hits("block*")).length, 1);
+  assert.equal((await hits("block")).length, 0);
+  assert.equal((await hits('"port is blo"*')).length, 1);
+  assert.equal((await hits("bl*")).length, 0, "a beginning has three letters");
+  assert.equal((await hits("api ".repeat(32) + "nowhere")).length, 2, "the first 32 words count");
+  assert.equal((await hits("api nowhere")).length, 0);
+  assert.equal((await hits("!!! ???")).length, 0);
+  assert.equal((await hits("api !!!")).length, 2);
+  assert.equal((await hits("  ")).length, 2, "nothing is looked for");
+  assert.equal((await get(w, `/messages?q=${"x".repeat(1001)}`)).status, 422);
+});
+
+Deno.test("a reply is found on its ask, where nothing else has it and where an ack has it", async () => {
+  await using w = world();
+  await join(w, "ada");
+  await enter(w, "bob");
+  const pulled = await ask(w, "ada", "bob", "One", { reply_delivery: "pull" });
+  const unregistered = await ask(w, "nobody", "bob", "Two");
+  const pushed = await ask(w, "ada", "bob", "Three");
+  await w.beat();
+  for (const correlation_id of [pulled, unregistered, pushed]) {
+    await post(w, "/ack", { correlation_id, message: `Plum ${correlation_id}` });
+  }
+  await w.beat();
+  const found = (await page(w, { q: "plum" })).messages;
+  assert.deepEqual(found.map(({ kind }) => kind), ["ack", "ask", "ask", "ask"]);
+  assert.equal(found[3]?.snippet, `Plum ${pulled}`);
+  assert.deepEqual(await texts(w, { q: "plum three" }), ["Three"], "question and answer together");
+  assert.deepEqual(await texts(w, { q: "one" }), ["One"], "and the question is still found");
+});
+
+Deno.test("a page is of those who took part: one side, or both", async () => {
+  await using w = world();
+  const ada = await enter(w, "ada");
+  await enter(w, "bob");
+  await enter(w, "cy");
+  await notify(w, "ada", "bob", "ada to bob");
+  await notify(w, "bob", "ada", "bob to ada");
+  await notify(w, "cy", "bob", "cy to bob");
+  await notify(w, "script", "ada", "script to ada");
+  assert.equal((await texts(w, { peer: "ada" })).length, 3);
+  assert.equal((await texts(w, { peer: ada.peer_id })).length, 3);
+  assert.deepEqual(await texts(w, { peer: "bob", with: "ada" }), ["bob to ada", "ada to bob"]);
+  assert.deepEqual(await texts(w, { peer: "ada", with: "bob" }), ["bob to ada", "ada to bob"]);
+  assert.deepEqual(await texts(w, { peer: "cy", with: "ada" }), []);
+  assert.deepEqual(await texts(w, { with: "cy" }), ["cy to bob"]);
+  assert.deepEqual(await texts(w, { peer: "script" }), ["script to ada"]);
+  assert.deepEqual(await texts(w, { peer: "ada", with: "script" }), ["script to ada"]);
+  assert.deepEqual(await texts(w, { peer: "ada", with: "ada" }), []);
+  assert.deepEqual(await texts(w, { peer: "never-seen" }), []);
+  await post(w, "/peers/cy/name", { name: "cyd" });
+  await enter(w, "bob", { circle: "other" });
+  const twice = await get(w, "/messages?peer=bob");
+  assert.deepEqual([twice.status, twice.error], [409, "ambiguous_peer"]);
+});
+
+Deno.test("what a deleted peer said is found by the name that it had", async () => {
+  await using w = world();
+  const ada = await enter(w, "ada");
+  await enter(w, "bob");
+  await notify(w, "ada", "bob", "Farewell");
+  await w.fetch("/peers/ada", { method: "DELETE" });
+  assert.deepEqual(await texts(w, { peer: "ada" }), ["Farewell"]);
+  assert.deepEqual(await texts(w, { peer: ada.peer_id }), ["Farewell"]);
+});
+
+Deno.test("since is the first instant of a page, until the first after; any offset will do", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const start = w.clock.now();
+  for (const text of ["1", "2", "3"]) {
+    await notify(w, "ada", "bob", text);
+    await w.clock.advance(60_000);
+  }
+  const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+  assert.deepEqual(await texts(w, { since: at(1) }), ["3", "2"]);
+  assert.deepEqual(await texts(w, { until: at(1) }), ["1"]);
+  assert.deepEqual(await texts(w, { since: at(1), until: at(2) }), ["2"]);
+  const there = new Date(start + 60_000 + 2 * 3_600_000).toISOString().replace("Z", "+02:00");
+  assert.deepEqual(await texts(w, { since: there }), ["3", "2"]);
+  const bare = await get(w, `/messages?since=${there}`);
+  assert.equal(bare.messages.length, 2, "a bare + is one, too");
+  for (const bad of ["since=yesterday", "until=2026-11-21", "limit=0", "limit=501", "limit=x"]) {
+    assert.equal((await get(w, `/messages?${bad}`)).status, 422, bad);
+  }
+});
+
+Deno.test("an instant of long ago is found among days of messages", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  const start = w.clock.now();
+  for (let day = 0; day < 12; day++) {
+    await notify(w, "ada", "bob", String(day));
+    await w.clock.advance(86_400_000);
+  }
+  const at = (days: number) => new Date(start + days * 86_400_000).toISOString();
+  assert.deepEqual(await texts(w, { since: at(2), until: at(4) }), ["3", "2"]);
+  assert.deepEqual(await texts(w, { until: at(0) }), []);
+  assert.deepEqual(await texts(w, { since: at(20) }), []);
+});
+
+Deno.test("a cursor that was never given is refused", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob");
+  for (const cursor of ["x", "", "-1", "ffffffffffff", "notif-000000000001"]) {
+    const refused = await get(w, `/messages?cursor=${cursor}`);
+    assert.deepEqual([refused.status, refused.error], [422, "invalid_request"], cursor);
+    assert.equal(refused.issues[0].path, "cursor");
+  }
+});
+
+Deno.test("pages of any size give each message once, whatever is said meanwhile [c3.messages.search]", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
+  await enter(w, "bob");
+  let said = 0;
+  const say = async () =>
+    (await notify(w, said % 3 ? "ada" : "eve", "bob", `plum ${++said}`)).delivery_id;
+  const queries = [{}, { q: "plum" }, { peer: "ada" }, { q: "plum", peer: "ada" }];
+  for (let count = 0; count < 12; count++) await say();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...queries),
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 7 }), fc.boolean()), { minLength: 1 }),
+      async (query, steps) => {
+        await w.beat();
+        const all = (await page(w, { ...query, limit: "500" })).messages;
+        const walked: string[] = [];
+        let cursor: string | null = null;
+        for (let turn = 0; turn === 0 || cursor !== null; turn++) {
+          const [limit = 1, more = false] = steps[turn % steps.length] ?? [];
+          const given: Record<string, string> = { ...query, limit: String(limit) };
+          if (cursor) given["cursor"] = cursor;
+          const { messages, next } = await page(w, given);
+          assert.ok(messages.length <= limit);
+          walked.push(...messages.map(({ message_id }) => message_id));
+          cursor = next;
+          if (more && said < 400) await say(), await w.beat();
+        }
+        assert.deepEqual(walked, all.map(({ message_id }) => message_id));
+      },
+    ),
+    { numRuns: 10 },
+  );
+});
+
+Deno.test("no search is an error, and what was said is found by any word of it", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob", "NEAR the AND of col:umn ^x (y) -z");
+  await w.beat();
+  const odd = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 60 }),
+    fc.string({
+      unit: fc.constantFrom(..."\"*^:()-+{}'\\ \0\ud800AND NEAR OR NOT text".split("")),
+      maxLength: 60,
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(odd, async (q) => {
+      const answer = await w.fetch(`/messages?q=${encodeURIComponent(q.toWellFormed())}`);
+      assert.equal(answer.status, 200, await answer.text());
+    }),
+    { numRuns: 300 },
+  );
+  for (const q of ["NEAR", "AND", "and of", "col:umn", "^x", "(y)", "-z", "NEAR(the"]) {
+    assert.equal((await texts(w, { q })).length, 1, q);
+  }
+  for (const q of ['"', "text:", "umn:col", "NEAR OR"]) {
+    assert.equal((await texts(w, { q })).length, 0, q);
+  }
+});
+
+Deno.test("a snippet shows the place of the word, on one line, with no half of a sign", () => {
+  const search = toSearch("Straße");
+  assert.ok(search);
+  const long = `${"😀".repeat(50)} die\nSTRASSE, die strasse, die Stráße ${"😀".repeat(200)}`;
+  const snippet = snippetOf(search, [long]);
+  assert.match(snippet, /^…😀+ die STRASSE, die strasse, die Stráße 😀+…$/u);
+  assert.ok(snippet.isWellFormed() && snippet.length <= 162);
+  const prefix = toSearch("depl*");
+  assert.ok(prefix);
+  assert.equal(snippetOf(prefix, ["nothing", "we deploy"]), "we deploy");
+  assert.equal(snippetOf(prefix, ["nothing", ""]), "nothing");
+});
+
+Deno.test("the full text comes up behind a flood, and goes on after a restart", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  const settings = { "daemon.queue.max_per_peer": "100000" };
+  try {
+    {
+      await using w = world({ ...shared, settings });
+      await enter(w, "bob");
+      for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
+      // A search feeds a part of it, and no more.
+      assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
+      w.daemon.beat();
+      const { db } = w.daemon.ground;
+      db.flush();
+    }
+    await using w = world({ ...shared, settings });
+    const partly = (await texts(w, { q: "plum", limit: "500" })).length;
+    assert.ok(partly > 0, "what was fed stays");
+    for (let beats = 0; beats < 5; beats++) await w.beat();
+    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
+    assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
+    assert.deepEqual(w.logged.filter((line) => line.includes("error")), []);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("a page of long texts ends early, and its cursor goes on", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  for (let count = 0; count < 12; count++) await notify(w, "ada", "bob", "x".repeat(262_000));
+  const first = await page(w, { limit: "20" });
+  assert.equal(first.messages.length, 8);
+  const second = await page(w, { limit: "20", cursor: first.next ?? "" });
+  assert.deepEqual([second.messages.length, second.next], [4, null]);
+});
+
+Deno.test("a database from before there was a search is filled by the heart, replies and all", async () => {
+  const directory = Deno.makeTempDirSync();
+  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  try {
+    {
+      await using w = world(shared);
+      await enter(w, "bob");
+      const correlation_id = await ask(w, "ada", "bob", "Which plum?");
+      await post(w, "/ack", { correlation_id, message: "The damson" });
+      for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
+    }
+    const before = new DatabaseSync(shared.db_path);
+    before.exec(
+      "insert into message_words (message_words) values ('delete-all'); delete from word_marks",
+    );
+    before.close();
+    await using w = world(shared);
+    await w.beat();
+    const { db } = w.daemon.ground;
+    const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
+    assert.ok((fed?.seq ?? 0) > 0, "the heart has begun");
+    assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
+    for (let beats = 0; beats < 3; beats++) await w.beat();
+    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("a beat that finds nothing new writes nothing", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "ada", "bob");
+  await w.beat();
+  await w.beat();
+  const { db } = w.daemon.ground;
+  const changes = () => db.get(z.object({ n: z.number() }), "select total_changes() as n")?.n;
+  const before = changes();
+  await w.beat();
+  assert.equal(changes(), before);
+});
+
+/** Fills the ledger and its words with notes of one kind, as years of use would. */
+function fill(w: World, count: number): void {
+  const { db } = w.daemon.ground;
+  db.transactNow((tx) => {
+    tx.run(
+      `insert into messages (seq, ident, kind, from_peer_name, to_peer_id, to_peer_name, text,
+         attachments, voice, traceparent, state, created_at, accepted_at)
+       with recursive number (n) as (select 1 union all select n + 1 from number where n < :count)
+       select n + last.seq, printf('%012x', n + last.seq), kind, 'ada', to_peer_id, to_peer_name,
+         'plum', attachments, voice, traceparent, 'accepted', created_at, created_at
+       from number, (select * from messages order by seq desc limit 1) as last`,
+      { count },
+    );
+    tx.run(`insert or replace into message_words (rowid, text) select seq, text from messages`);
+  });
+}
+
+Deno.test("who said little among very much is found by going on, in bounded steps", async () => {
+  await using w = world();
+  await enter(w, "bob");
+  await notify(w, "eve", "bob", "plum of eve");
+  fill(w, 45_000);
+  for (const query of [{ peer: "eve" }, { peer: "eve", q: "plum" }]) {
+    const first = await page(w, query);
+    assert.deepEqual([first.messages, typeof first.next], [[], "string"]);
+    const second = await page(w, { ...query, cursor: first.next ?? "" });
+    assert.deepEqual(second.messages.map(({ text }) => text), ["plum of eve"]);
+    assert.equal(second.next, null);
+  }
+  const since = new Date(w.clock.now() - 1000).toISOString();
+  assert.equal((await page(w, { peer: "eve", since })).messages.length, 0);
+});

@@ -1,0 +1,125 @@
+/** While a restart replaces an execution: what the old one says, and what is sent to nobody. */
+
+import assert from "node:assert/strict";
+import {
+  enter,
+  get,
+  join,
+  joinWithReceipts,
+  notify,
+  post,
+  said,
+} from "../../../support/daemon/peer_clients.ts";
+import { agent, comeBack, type House } from "../../../support/daemon/restarts.ts";
+import { codex, generic, passing, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
+import { type World, world } from "../../../support/world.ts";
+
+/** What a restart looks at before lies on a real disk. */
+async function isToldToEnd(w: World): Promise<void> {
+  while ((await get(w, "/peers/api")).status !== "offline") await w.clock.advance(100);
+}
+
+/** An agent whose process was told to end, and takes its time. */
+async function stopping(house: House) {
+  const { w, terminals, folder } = house;
+  const { peer_id, pane_id, agent_pid } = await agent(house);
+  terminals.deaf = ["SIGTERM", "SIGKILL"];
+  const answer = post(w, "/peers/api/restart");
+  await isToldToEnd(w);
+  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
+  return { peer_id, answer, old: { ...place, runtime_session_id: "s-1" } };
+}
+
+Deno.test("what the old execution still says while it is stopped brings its peer not back [3.peer.restart.relaunch]", async () => {
+  await using house = await spawningWorld();
+  const { w, terminals } = house;
+  const { peer_id, answer, old } = await stopping(house);
+  const status = async () => (await get(w, `/peers/${peer_id}`)).status;
+  assert.equal(await status(), "offline");
+  const { birth_certificate } = await post(w, "/peers", old);
+  const { backend, path } = old;
+  for (
+    const [where, body] of [
+      ["/peers/api/turn", { turn_state: "working", prompt: "Go on" }],
+      ["/peers/api/touch", {}],
+      ["/peers", old],
+      ["/peers", { path, backend, runtime_session_id: "s-1" }],
+      ["/peers/identity/validate", { birth_certificate, backend, path }],
+      ["/events/chat", { peer_id, role: "user", text: "Go on" }],
+    ] as const
+  ) {
+    const { status: answered } = await post(w, where, body);
+    assert.deepEqual([answered, await status()], [200, "offline"], where);
+  }
+  const socket = await join(w, "api", { ...old, peer_id });
+  assert.equal((await notify(w, "ada", "api")).delivery_state, "queued");
+  await w.beat();
+  assert.deepEqual([socket.of("notify").length, await status()], [0, "offline"]);
+  terminals.deaf = [];
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.settle();
+  await post(w, "/peers/api/turn", { turn_state: "idle" });
+  assert.equal(await status(), "offline", "nothing of the new execution has registered");
+  assert.equal((await comeBack(house)).peer_id, peer_id);
+  assert.equal((await passing(w, answer)).outcome, "restarted");
+  assert.equal(await status(), "online");
+  assert.equal(said(w, "peer_offline").length, 1);
+});
+
+Deno.test("an agent that does not end is here as before, and what waited reaches it", async () => {
+  await using house = await spawningWorld({ adapters: [codex, generic], hooks: {} });
+  const { w } = house;
+  const { peer_id, pane_id, agent_pid } = await agent(house);
+  house.terminals.deaf = ["SIGTERM", "SIGKILL"];
+  const proof = { peer_id, agent_pid, backend: "codex", path: undefined };
+  const socket = await joinWithReceipts(w, "api", proof);
+  const answer = post(w, "/peers/api/restart");
+  await isToldToEnd(w);
+  assert.equal((await notify(w, "ada", "api")).delivery_state, "queued");
+  const { failed } = await passing(w, answer);
+  assert.deepEqual([failed.stage, failed.reason], ["stop", "did_not_stop"]);
+  const peer = await get(w, `/peers/${peer_id}`);
+  assert.deepEqual([peer.status, peer.pane_id, peer.transport], ["online", pane_id, "websocket"]);
+  assert.equal(socket.of("notify").length, 1);
+});
+
+Deno.test("to who was taken offline nothing is sent, though its socket stands, until it is heard of", async () => {
+  await using w = world();
+  const { peer_id } = await enter(w, "bob");
+  const socket = await joinWithReceipts(w, "bob", { peer_id });
+  const ways = [
+    () => post(w, "/peers/bob/touch"),
+    () => socket.say({ type: "status", status: "online" }),
+    () => socket.say({ type: "notify", request_id: "1", to_peer: "eve", text: "Hello" }),
+    () => post(w, "/peers/bob/rehook", { apply: true }),
+  ];
+  await enter(w, "eve");
+  for (const [at, back] of ways.entries()) {
+    await post(w, "/peers/bob/offline", { reason: "session_end" });
+    assert.equal((await notify(w, "ada", "bob")).delivery_state, "queued");
+    await w.beat();
+    const gone = await get(w, "/peers/bob");
+    assert.deepEqual([gone.transport, gone.ws_connected, gone.inbound_status], [
+      ...["none", true, "offline"],
+    ]);
+    assert.equal(socket.of("notify").length, at);
+    await back();
+    await w.clock.settle();
+    assert.equal(socket.of("notify").length, at + 1);
+    assert.equal((await get(w, "/peers/bob")).transport, "websocket");
+  }
+});
+
+Deno.test("a rehook of an offline peer says that its socket is open, and does nothing unasked", async () => {
+  await using w = world();
+  const { peer_id } = await enter(w, "bob");
+  await join(w, "bob", { peer_id });
+  await post(w, "/peers/bob/offline", { reason: "session_end" });
+  const looked = await post(w, "/peers/bob/rehook");
+  assert.deepEqual([looked.acted, looked.healthy, looked.would_do, looked.reason], [
+    ...[false, false, "take it back online: its socket is open", "session_end"],
+  ]);
+  assert.equal((await get(w, "/peers/bob")).status, "offline");
+  const done = await post(w, "/peers/bob/rehook", { apply: true });
+  assert.deepEqual([done.acted, done.healthy, done.transport], [true, true, "websocket"]);
+});

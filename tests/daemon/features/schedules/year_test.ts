@@ -1,0 +1,76 @@
+/** A year of recurring messages, against days and offsets that are counted by hand. */
+
+import assert from "node:assert/strict";
+import { world } from "../../../support/world.ts";
+import { SwiftClock } from "../../../support/swift_clock.ts";
+import { enter } from "../../../support/daemon/peer_clients.ts";
+import { schedule } from "../../../support/daemon/schedules.ts";
+
+const HOUR_MS = 3_600_000, DAY_MS = 24 * HOUR_MS;
+const YEAR = 2030, DAYS = 365;
+const STEP_MS = HOUR_MS / 2;
+
+const utc = (month: number, day: number, hours: number) =>
+  Date.UTC(YEAR, month - 1, day, 0) + hours * HOUR_MS;
+
+/** By law: Europe's summer begins on the last Sunday of March, and ends on that of October. */
+const BERLIN = { from: utc(3, 31, 1), to: utc(10, 27, 1), winter: 1, summer: 2 };
+/** The second Sunday of March, the first of November, each at two by the clock on the wall. */
+const NEW_YORK = { from: utc(3, 10, 7), to: utc(11, 3, 6), winter: -5, summer: -4 };
+
+/** When the clock on the wall shows a time, in hours; the spring change where it never does. */
+function instant({ from, to, winter, summer }: typeof BERLIN, day: number, hours: number): number {
+  const wall = day + hours * HOUR_MS;
+  const inWinter = wall - winter * HOUR_MS, inSummer = wall - summer * HOUR_MS;
+  if (inSummer >= from && inSummer < to) return inSummer; // The first of two, in autumn.
+  return inWinter >= from && inSummer < from ? from : inWinter;
+}
+
+/** All fires of the year, one for each day that counts. */
+function expected(
+  place: typeof BERLIN,
+  hours: number,
+  counts: (weekday: number) => boolean,
+): string[] {
+  const first = utc(1, 1, 0);
+  const days = Array.from({ length: DAYS + 1 }, (_, at) => first + at * DAY_MS);
+  return days.filter((day) => counts(new Date(day).getUTCDay()))
+    .map((day) => instant(place, day, hours))
+    .filter((at) => at > first && at <= first + DAYS * DAY_MS)
+    .map((at) => new Date(at).toISOString());
+}
+
+// deno-fmt-ignore
+const PATTERNS = [
+  ["30 2 * * *",   "Europe/Berlin",    expected(BERLIN,   2.5, () => true)],
+  ["0 9 * * 1-5",  "Europe/Berlin",    expected(BERLIN,   9,   (weekday) => weekday % 6 > 0)],
+  ["30 2 * * *",   "America/New_York", expected(NEW_YORK, 2.5, () => true)],
+  ["30 1 * * 0",   "America/New_York", expected(NEW_YORK, 1.5, (weekday) => weekday === 0)],
+  ["30 0 * * *",   "UTC",              expected({ ...BERLIN, winter: 0, summer: 0 }, 0.5, () => true)],
+] as const;
+
+Deno.test("for a year a message is sent by the clock on the wall, through both changes [c2.schedule.year]", async () => {
+  await using w = world({ clock: new SwiftClock() });
+  await enter(w, "ada");
+  await enter(w, "bob");
+  const made: string[] = [];
+  for (const [cron, timezone] of PATTERNS) {
+    made.push((await schedule(w, { cron, timezone })).schedule_id);
+  }
+  for (let at = STEP_MS; at <= DAYS * DAY_MS; at += STEP_MS) {
+    await w.clock.advance(STEP_MS);
+    w.daemon.schedules.beat(w.clock.now());
+    if (at % DAY_MS === 0) w.daemon.beat(); // The rest of the house need not look so often.
+    await w.daemon.ground.db.durable();
+  }
+  for (const [index, [cron, timezone, fires]] of PATTERNS.entries()) {
+    const fired = w.events.flatMap((event) =>
+      event.type === "schedule_fired" && event.data.schedule_id === made[index]
+        ? [new Date(event.at).toISOString()]
+        : []
+    );
+    assert.deepEqual(fired, fires, `${cron} in ${timezone}`);
+  }
+  const changed = PATTERNS[0][2].filter((at) => /^2030-(03-31|10-27)/.test(at));
+  assert.deepEqual(changed, ["2030-03-31T01:00:00.000Z", "2030-10-27T00:30:00.000Z"]);
+});

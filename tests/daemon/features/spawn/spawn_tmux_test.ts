@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { systemClock } from "kit/core/clock.ts";
+import type { Hooks } from "../../../../daemon/features/agents/adapter.ts";
+import { isWithheld, Panes } from "../../../../daemon/host/tmux/terminals.ts";
+import { isAlive, parentOf, sendSignal, startOf } from "../../../../daemon/host/processes.ts";
+import { FakeProcesses, world } from "../../../support/world.ts";
+import { get, post } from "../../../support/daemon/peer_clients.ts";
+import { codex } from "../../../support/daemon/spawns.ts";
+import { silent, type Terminal, until, withTmux } from "../../../support/host/private_tmux.ts";
+
+/** The kernel's own processes, where a world wants made-up ones. */
+class RealProcesses extends FakeProcesses {
+  override readonly startOf = startOf;
+  override readonly parentOf = parentOf;
+  override readonly signal = sendSignal;
+  override isAlive(pid: number, started?: string): boolean {
+    return isAlive(pid, started);
+  }
+}
+
+/** Registers over HTTP as an agent's hook would, tells a file what it was given, and waits. */
+const AGENT = String.raw`
+const { TMUX = "", TMUX_PANE: pane_id = "", MESH_URL: url = "" } = Deno.env.toObject();
+const resumed = Deno.args.includes("resume") ? Deno.args.at(-1) : undefined;
+const fact = { pid: Deno.pid, args: Deno.args.slice(1), cwd: Deno.cwd(), env: Deno.env.toObject() };
+const body = {
+  path: Deno.cwd(), backend: "codex", pane_id, tmux_socket: TMUX.split(",")[0],
+  agent_pid: Deno.pid, runtime_session_id: resumed ?? "s-" + Deno.pid,
+};
+const answer = await fetch(url + "/peers", { method: "POST", body: JSON.stringify(body) });
+const line = JSON.stringify({ ...fact, answer: await answer.json() });
+Deno.writeTextFileSync(Deno.args[0], line + "\n", { append: true });
+for await (const _ of Deno.stdin.readable) {}
+`;
+
+interface Started {
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly answer: { readonly peer_id: string; readonly display_name: string };
+}
+
+const hooks: Hooks = {
+  codex: {
+    read: () => ({ event: "SessionStart", session_id: "" }),
+    answer: () => ({}),
+    takesContext: () => false,
+  },
+};
+
+/** A daemon that listens, with a real tmux, and a command that runs the agent above. */
+function house(terminal: Terminal, settings: Record<string, string> = {}, env = {}) {
+  const program = `${terminal.dir}/agent.ts`, told = `${terminal.dir}/agent.log`;
+  Deno.writeTextFileSync(program, AGENT);
+  const folder = Deno.realPathSync(terminal.dir);
+  const { tmuxes } = terminal;
+  const panes = new Panes({
+    tmuxes,
+    log: silent,
+    env: { ...Deno.env.toObject(), TMUX: `${terminal.socket},1,0`, ...env },
+  });
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
+  );
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const argv = [
+    Deno.execPath(),
+    "run",
+    "-A",
+    "--no-config",
+    program,
+    told,
+    "$(touch hacked)",
+    ";x",
+  ];
+  const w = world({
+    adapters: [codex],
+    hooks,
+    terminals: panes,
+    processes: new RealProcesses(),
+    settings: {
+      "daemon.allowed_hosts": JSON.stringify(["127.0.0.1"]),
+      "spawn.commands": JSON.stringify({ codex: argv }),
+      "spawn.allowed_paths": JSON.stringify([folder]),
+      "spawn.env": JSON.stringify({ MESH_URL: url, ODD: "a b;c'd\"$HOME#{pane_id}\n%" }),
+      ...settings,
+    },
+  });
+  w.daemon.port = server.addr.port;
+  return {
+    w,
+    folder,
+    panes,
+    get agents(): Started[] {
+      const lines = terminal.read("agent.log").split("\n").slice(0, -1);
+      return lines.map((line): Started => JSON.parse(line));
+    },
+    async [Symbol.asyncDispose]() {
+      terminal.killServer();
+      await w[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+/** Lets the daemon's time pass along with the real one until an answer is there. */
+async function within<T>(w: ReturnType<typeof house>["w"], work: Promise<T>): Promise<T> {
+  let done = false;
+  const watched = work.finally(() => done = true);
+  watched.catch(() => undefined); // It is awaited below, once it is done.
+  while (!done) {
+    await w.clock.advance(100);
+    await systemClock.sleep(10);
+  }
+  return await watched;
+}
+
+withTmux(
+  "a spawned agent gets its words as they are, and none of our secrets",
+  async (terminal) => {
+    const secret = { MESH_DAEMON__AUTH_TOKEN: "s3cret", MESH_SURFACES__TELEGRAM__TOKEN: "s3cret" };
+    await using at = house(terminal, {}, { ...secret, HARMLESS: "1", CLAUDE_PID: "1" });
+    const { w, folder } = at;
+    const path = `${folder}/odd #(touch hacked) #{pane_id} 'x' "y" $HOME`;
+    Deno.mkdirSync(path);
+    const first = await post(w, "/spawn", { path, backend: "codex", circle: "main", name: "api" });
+    assert.equal(first.status, 200, JSON.stringify(first));
+    const one = await until("the first agent", () => at.agents[0]);
+    assert.deepEqual(one.args, ["$(touch hacked)", ";x"]);
+    assert.equal(one.cwd, path);
+    assert.equal(one.env["ODD"], "a b;c'd\"$HOME#{pane_id}\n%");
+    assert.equal(one.env["MESH_SPAWN_ID"], first.spawn_id);
+    assert.equal(one.env["HARMLESS"], "1");
+    assert.equal(one.answer.display_name, "api");
+    assert.equal(
+      Number(terminal.format(first.pane_id, "#{pane_pid}")),
+      one.pid,
+      "no shell between",
+    );
+    // The second one comes into a server whose own environment has learned a secret.
+    terminal.cli("set-environment", "-g", "MESH_RELAY__SECRET", "s3cret");
+    terminal.cli("set-environment", "-g", "CLAUDE_CODE_SESSION_ID", "s3cret");
+    const second = await post(w, "/spawn", { path: folder, backend: "codex", circle: "main" });
+    const two = await until("the second agent", () => at.agents[1]);
+    for (const { env } of [one, two]) {
+      assert.deepEqual(Object.keys(env).filter(isWithheld), []);
+      assert.ok(!JSON.stringify(env).includes("s3cret"));
+    }
+    assert.deepEqual([first.tmux_session, second.tmux_session], ["main", "main"]);
+    assert.equal(terminal.cli("list-sessions", "-F", "#{session_name}"), "main");
+    assert.deepEqual([...Deno.readDirSync(folder)].filter(({ name }) => name === "hacked"), []);
+  },
+);
+
+withTmux("two circles are two sessions, and names are taken whole", async (terminal) => {
+  await using at = house(terminal);
+  const { w, folder: path } = at;
+  const spawn = (circle: string) => post(w, "/spawn", { path, backend: "codex", circle });
+  const spawned = [await spawn("red-long"), ...await Promise.all([spawn("red"), spawn("red")])];
+  assert.deepEqual(spawned.map(({ tmux_session }) => tmux_session), ["red-long", "red", "red"]);
+  const dotted = await spawn("v1.2");
+  await until("all agents", () => at.agents.length === 4);
+  const { peer_id } = at.agents.find(({ env }) =>
+    env["MESH_SPAWN_ID"] === dotted.spawn_id
+  )?.answer ??
+    { peer_id: "" };
+  assert.equal((await get(w, `/peers/${peer_id}`)).circle, "v1.2");
+});
+
+withTmux("in window mode the agent stands beside the pane that asked", async (terminal) => {
+  await using at = house(terminal, { "daemon.circle_boundary": "window" });
+  const { w, folder: path } = at;
+  const source_pane = terminal.start("sleep 1000");
+  const window = terminal.format(source_pane, "#{window_id}");
+  const spawned = await post(w, "/spawn", { path, backend: "codex", source_pane });
+  assert.equal(spawned.status, 200, JSON.stringify(spawned));
+  assert.equal(terminal.format(spawned.pane_id, "#{window_id}"), window);
+  const { answer } = await until("the agent", () => at.agents[0]);
+  assert.equal((await get(w, `/peers/${answer.peer_id}`)).circle, `window-${window.slice(1)}`);
+  const none = await post(w, "/spawn", { path, backend: "codex", source_pane: "%77" });
+  assert.deepEqual([none.status, none.error], [422, "source_pane_required"]);
+});
+
+withTmux(
+  "a restart takes place in the same pane, with the session, as the same peer",
+  async (terminal) => {
+    await using at = house(terminal);
+    const { w, folder: path } = at;
+    const { pane_id } = await post(w, "/spawn", { path, backend: "codex", name: "api" });
+    const before = await until("the agent", () => at.agents[0]);
+    const answer = await within(w, post(w, "/peers/api/restart", {}));
+    assert.equal(answer.outcome, "restarted", Deno.inspect([answer, w.logged]));
+    const after = await until("the agent again", () => at.agents[1]);
+    assert.deepEqual(after.args.slice(-2), ["resume", `s-${before.pid}`]);
+    assert.equal(after.answer.peer_id, before.answer.peer_id);
+    assert.equal(after.env["TMUX_PANE"], pane_id);
+    assert.ok(!isAlive(before.pid) && isAlive(after.pid));
+    assert.equal(terminal.cli("show-options", "-p", "-t", pane_id, "-v", "remain-on-exit"), "");
+    const fresh = await within(w, post(w, "/peers/api/restart", { fresh: true }));
+    assert.equal(fresh.outcome, "restarted", Deno.inspect([fresh, w.logged]));
+    const third = await until("the agent a third time", () => at.agents[2]);
+    assert.equal(third.answer.peer_id, before.answer.peer_id);
+    assert.ok(!third.args.includes("resume"));
+  },
+);
+
+withTmux("a program is looked for as it would be run", async (terminal) => {
+  await using at = house(terminal, {}, { PATH: "/nowhere" });
+  terminal.start("sleep 1000");
+  Deno.writeTextFileSync(`${terminal.dir}/tool`, "#!/bin/sh", { mode: 0o755 });
+  Deno.writeTextFileSync(`${terminal.dir}/text`, "no program");
+  Deno.mkdirSync(`${terminal.dir}/folder`);
+  Deno.symlinkSync("loop", `${terminal.dir}/loop`);
+  const PATH = `/none:${terminal.dir}/text:${terminal.dir}`;
+  // deno-fmt-ignore
+  const cases: [boolean, string[], Record<string, string>][] = [
+    [true,  ["sh", "-c", "true"],            {}       ],
+    [true,  [`${terminal.dir}/tool`],        {}       ],
+    [true,  ["./tool"],                      {}       ],
+    [true,  ["tool"],                        { PATH } ],
+    [true,  ["A=1", `PATH=${PATH}`, "tool"], {}       ],
+    [false, ["tool", `PATH=${PATH}`],        {}       ],
+    [false, ["sh"],                          { PATH } ],
+    [false, ["tool"],                        {}       ],
+    [false, ["text"],                        { PATH } ],
+    [false, ["folder"],                      { PATH } ],
+    [false, ["./loop"],                      {}       ],
+    [false, ["./text/tool"],                 {}       ],
+    [false, ["A=1"],                         {}       ],
+  ];
+  for (const [there, argv, env] of cases) {
+    const found = await at.panes.finds(terminal.socket, { cwd: terminal.dir, argv, env });
+    assert.equal(found, there, argv.join(" "));
+  }
+});
+
+withTmux("another program in the pane is not replaced", async (terminal) => {
+  await using at = house(terminal);
+  const pane_id = terminal.start("sleep 1000");
+  const seen = await at.panes.look(terminal.socket, pane_id);
+  assert.ok(seen);
+  const launch = { cwd: "/", argv: ["sleep", "999"], env: {} };
+  const stale = { ...seen, pane_pid: seen.pane_pid + 1 };
+  const refused = await at.panes.respawn(terminal.socket, stale, launch);
+  assert.equal(refused.ok, false);
+  assert.ok(isAlive(seen.pane_pid));
+  assert.equal(await at.panes.look(terminal.socket, "%99"), undefined);
+  assert.equal(await at.panes.look(`${terminal.dir}/none`, pane_id), undefined);
+  const gone = (socket: string, pane: string) => at.panes.isGone(socket, pane);
+  assert.equal(await gone(terminal.socket, pane_id), false);
+  assert.equal(await gone(terminal.socket, "%99"), true);
+  assert.equal(await gone(terminal.socket, ""), true);
+  assert.equal(await gone(`${terminal.dir}/none`, pane_id), true);
+});
+
+withTmux("a shell in which other jobs run is not replaced", async (terminal) => {
+  await using at = house(terminal);
+  const pane_id = terminal.start("sh -c 'sleep 1001 & sleep 1002 & wait'");
+  const seen = await at.panes.look(terminal.socket, pane_id);
+  const children = () => {
+    const { stdout } = new Deno.Command("ps", { args: ["-A", "-o", "pid=,args="] }).outputSync();
+    const lines = new TextDecoder().decode(stdout).split("\n").map((line) => line.trim());
+    const pids = lines.filter((line) => / sleep 100[12]$/.test(line)).map(parseFloat)
+      .filter((pid) => parentOf(pid) === seen?.pane_pid);
+    return pids.length === 2 && pids;
+  };
+  const [one = 0, other = 0] = await until("both jobs", children);
+  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), true);
+  Deno.kill(other, "SIGKILL");
+  await until("the end of one", () => !isAlive(other));
+  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), false);
+});
+
+withTmux(
+  "a pane is found by its mark, and closed while it holds what was started in it alone",
+  async (terminal) => {
+    await using at = house(terminal);
+    const { panes } = at, { socket, dir: cwd } = terminal;
+    const launch = { cwd, argv: ["sleep", "1000"], env: {}, mark: "attempt-3f9c04d1a2b7" };
+    terminal.start("sleep 1000");
+    const opened = await panes.openWindow(socket, "office", launch);
+    assert.ok(opened.ok);
+    const { pane } = opened;
+    assert.equal((await panes.find(socket, launch.mark))?.pane_id, pane.pane_id);
+    assert.equal(await panes.find(socket, "attempt-000000000000"), undefined);
+    assert.equal(await panes.find(`${terminal.dir}/none`, launch.mark), undefined);
+    assert.equal(await panes.closeSame(socket, { ...pane, pane_pid: pane.pane_pid + 1 }), false);
+    assert.ok(isAlive(pane.pane_pid));
+    assert.equal(await panes.closeSame(socket, pane), true);
+    await until("the end of its program", () => !isAlive(pane.pane_pid));
+    assert.equal(await panes.look(socket, pane.pane_id), undefined);
+  },
+);

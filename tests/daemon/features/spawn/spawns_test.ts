@@ -1,0 +1,375 @@
+import assert from "node:assert/strict";
+import { join as joinPath } from "node:path";
+import { Problem } from "kit/core/problem.ts";
+import { readConfig } from "../../../../daemon/app/config.ts";
+import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
+import { FakeClock } from "../../../support/clock.ts";
+import { countingIds } from "../../../support/ids.ts";
+import type { World } from "../../../support/world.ts";
+import { enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import { COMMANDS, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
+
+/** The agent in a pane says who it is, as its hook or the program itself would. */
+function arrive(w: World, pane_id: string, more: Record<string, unknown> = {}) {
+  const place = { path: "/work", backend: "codex", pane_id, tmux_socket: SOCKET };
+  return post(w, "/peers", { ...place, tmux_session: "main", ...more });
+}
+
+async function texts(w: World, peer: string): Promise<string[]> {
+  const { messages } = await w.call(listMessages, { query: { peer } });
+  return messages.map(({ text }) => text);
+}
+
+Deno.test("the configuration of spawning is told, without a value of any variable [4.spawn.config]", async () => {
+  const profiles = { careful: { backend: "codex", args: ["--ask"], env: { KEY: "k-1" } } };
+  const settings = { "spawn.profiles": JSON.stringify(profiles) };
+  await using house = await spawningWorld({ settings });
+  const { w, folder, terminals } = house;
+  assert.deepEqual(await get(w, "/spawn/config"), {
+    status: 200,
+    enabled: true,
+    commands: COMMANDS,
+    profiles: { careful: { backend: "codex", args: ["--ask"], env: { KEY: "[hidden]" } } },
+    allowed_paths: [folder],
+    circle_boundary: "session",
+  });
+  terminals.there = false;
+  assert.equal((await get(w, "/spawn/config")).enabled, false);
+  const refused = await post(w, "/spawn", { path: folder, backend: "codex" });
+  assert.deepEqual([refused.status, refused.error], [503, "spawn_disabled"]);
+});
+
+Deno.test("without a command, or without a folder, nothing is spawned [4.spawn.config]", async () => {
+  for (const missing of ["spawn.commands", "spawn.allowed_paths"]) {
+    const empty = missing === "spawn.commands" ? "{}" : "[]";
+    await using house = await spawningWorld({ settings: { [missing]: empty } });
+    const { w, folder } = house;
+    assert.equal((await get(w, "/spawn/config")).enabled, false);
+    const refused = await post(w, "/spawn", { path: folder, backend: "codex" });
+    assert.deepEqual([refused.status, refused.error], [503, "spawn_disabled"]);
+  }
+});
+
+Deno.test("a spawn runs the configured command in a pane of its circle [4.spawn]", async () => {
+  const profiles = { careful: { backend: "codex", args: ["--ask"], env: { LEVEL: 2 } } };
+  const settings = {
+    "spawn.profiles": JSON.stringify(profiles),
+    "spawn.env": JSON.stringify({ EDITOR: "vi" }),
+  };
+  await using house = await spawningWorld({ settings });
+  const { w, folder, terminals } = house;
+  const asked = { path: folder, backend: "codex", profile: "careful", circle: "main", name: "api" };
+  const spawned = await post(w, "/spawn", asked);
+  const { spawn_id } = spawned;
+  assert.deepEqual(spawned, {
+    status: 200,
+    ok: true,
+    spawn_id,
+    pane_id: "%1",
+    tmux_socket: SOCKET,
+    tmux_session: "main",
+    display_name: "api",
+    registration_state: "awaiting",
+    seed_state: null,
+    warnings: [],
+  });
+  assert.match(spawn_id, /^spawn-[0-9a-f]{12}$/);
+  assert.deepEqual(terminals.launches, [{
+    cwd: folder,
+    argv: [...COMMANDS.codex, "--ask"],
+    env: { EDITOR: "vi", LEVEL: "2", MESH_SPAWN_ID: spawn_id },
+    pane_id: "%1",
+    how: "window",
+  }]);
+  const { peer_id, display_name, circle } = await arrive(w, "%1", { tmux_session: "elsewhere" });
+  assert.deepEqual([display_name, circle], ["api", "main"]);
+  await w.clock.settle();
+  assert.deepEqual(said(w, "spawn").map((one) => [one["registration_state"], one["peer_id"]]), [
+    ["awaiting", null],
+    ["registered", peer_id],
+  ]);
+});
+
+Deno.test("a spawn's message waits for its peer, and is a notify from its sender [4.spawn.seed]", async () => {
+  await using house = await spawningWorld();
+  const { w, folder } = house;
+  await enter(w, "lead");
+  const asked = { path: folder, backend: "codex", message: "Begin with the tests" };
+  const spawned = await post(w, "/spawn", { ...asked, from_peer: "lead" });
+  assert.equal(spawned.seed_state, "awaiting_registration");
+  assert.deepEqual(await texts(w, "lead"), []);
+  const { peer_id } = await arrive(w, spawned.pane_id);
+  await w.clock.settle();
+  const { messages } = await w.call(listMessages, { query: { peer: peer_id } });
+  const [note] = messages;
+  assert.equal(messages.length, 1);
+  assert.deepEqual([note?.text, note?.kind, note?.from_peer_name], [
+    "Begin with the tests",
+    "notify",
+    "lead",
+  ]);
+  await arrive(w, spawned.pane_id);
+  await w.beat();
+  assert.equal((await texts(w, peer_id)).length, 1, "only once");
+});
+
+Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
+  for (const at_terminal of [true, false]) {
+    await using house = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
+    const { w, folder } = house;
+    const asked = { path: folder, backend: "codex", message: "Begin", from_peer: "sam" };
+    const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
+    const { peer_id } = await arrive(w, pane_id);
+    await w.clock.settle();
+    const [held] = w.daemon.delivery.waiting(peer_id, 1);
+    assert.equal(held?.voice, at_terminal ? "human" : "unverified");
+  }
+});
+
+Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
+  await using house = await spawningWorld();
+  const { w, folder } = house;
+  const spawned = await post(w, "/spawn", { path: folder, backend: "codex", message: "Hi" });
+  await arrive(w, "%9");
+  await arrive(w, spawned.pane_id, { tmux_socket: "/tmp/another" });
+  await arrive(w, spawned.pane_id, { backend: "generic" });
+  await w.beat();
+  assert.equal(said(w, "notification").length, 0);
+});
+
+Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.spawn.seed]", async () => {
+  const dir = await Deno.makeTempDir();
+  const clock = new FakeClock(), ids = countingIds();
+  const options = { clock, ids, db_path: joinPath(dir, "mesh.db") };
+  let pane_id = "";
+  {
+    await using house = await spawningWorld(options);
+    const asked = { path: house.folder, backend: "codex", message: "Begin", from_peer: "lead" };
+    ({ pane_id } = await post(house.w, "/spawn", asked));
+  }
+  {
+    await using house = await spawningWorld(options);
+    const { peer_id } = await arrive(house.w, pane_id);
+    await house.w.clock.settle();
+    assert.deepEqual(await texts(house.w, peer_id), ["Begin"]);
+  }
+  await Deno.remove(dir, { recursive: true });
+});
+
+Deno.test("what nothing can carry is not kept, and the answer says so [4.spawn.seed]", async () => {
+  const commands = JSON.stringify({ gemini: ["gemini"] });
+  await using house = await spawningWorld({ settings: { "spawn.commands": commands } });
+  const { w, folder } = house;
+  const spawned = await post(w, "/spawn", { path: folder, backend: "gemini", message: "Hi" });
+  assert.equal(spawned.seed_state, "undeliverable");
+  assert.equal(spawned.warnings.length, 2);
+});
+
+Deno.test("an agent that does not register in time is late, and still known when it comes", async () => {
+  await using house = await spawningWorld();
+  const { w, folder } = house;
+  const headers = { "idempotency-key": "one" };
+  const asked = { path: folder, backend: "codex", message: "Hi" };
+  const { pane_id } = await post(w, "/spawn", asked, headers);
+  await w.beat(301);
+  const late = await post(w, "/spawn", asked, headers);
+  assert.equal(late.registration_state, "timed_out");
+  assert.equal(late.seed_state, "awaiting_registration");
+  await arrive(w, pane_id);
+  await w.clock.settle();
+  const known = await post(w, "/spawn", asked, headers);
+  assert.deepEqual([known.registration_state, known.seed_state], ["registered", null]);
+  assert.equal(said(w, "notification").length, 1);
+});
+
+Deno.test("when the pane closes unregistered, whoever left a message is told", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const lead = await join(w, "lead");
+  const asked = { path: folder, backend: "codex", message: "Hi", from_peer: "lead" };
+  const { pane_id } = await post(w, "/spawn", asked);
+  terminals.panes.delete(pane_id);
+  await w.beat(3);
+  const [told] = lead.of("notify");
+  assert.match(told?.text ?? "", /never registered/);
+  const last = said(w, "spawn").at(-1);
+  assert.deepEqual([last?.["registration_state"], last?.["seed_state"]], [
+    "timed_out",
+    "undeliverable",
+  ]);
+  await arrive(w, pane_id);
+  await w.clock.settle();
+  assert.equal(lead.of("notify").length, 1);
+});
+
+Deno.test("only folders below the allowed ones are started in, links followed", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const outside = await Deno.makeTempDir();
+  await Deno.mkdir(joinPath(folder, "api"));
+  await Deno.symlink(outside, joinPath(folder, "way-out"));
+  await Deno.symlink(joinPath(folder, "api"), joinPath(outside, "way-in"));
+  await Deno.writeTextFile(joinPath(folder, "file"), "");
+  const wrong = [
+    outside,
+    joinPath(folder, "way-out"),
+    joinPath(folder, ".."),
+    joinPath(folder, "none"),
+    joinPath(folder, "file"),
+    `${folder}-more`,
+    `${folder}\0`,
+    "api",
+    "~",
+    `/${"x".repeat(1000)}`,
+  ];
+  for (const path of wrong) {
+    const { status, error } = await post(w, "/spawn", { path, backend: "codex" });
+    assert.deepEqual([path, status, error], [path, 403, "path_not_allowed"]);
+  }
+  assert.equal(terminals.launches.length, 0);
+  await post(w, "/spawn", { path: joinPath(outside, "way-in"), backend: "codex" });
+  await post(w, "/spawn", { path: `${folder}/api/../api`, backend: "codex" });
+  assert.deepEqual(terminals.launches.map(({ cwd }) => cwd), [
+    joinPath(folder, "api"),
+    joinPath(folder, "api"),
+  ]);
+  await Deno.remove(outside, { recursive: true });
+});
+
+Deno.test("what the configuration does not name is not started", async () => {
+  const profiles = JSON.stringify({ careful: { backend: "generic" } });
+  await using house = await spawningWorld({ settings: { "spawn.profiles": profiles } });
+  const { w, folder, terminals } = house;
+  const refused = async (more: Record<string, unknown>) => {
+    const { status, error } = await post(w, "/spawn", { path: folder, ...more });
+    return [status, error];
+  };
+  assert.deepEqual(await refused({ backend: "opencode" }), [422, "unsupported_backend"]);
+  assert.deepEqual(await refused({ backend: "rm" }), [422, "invalid_request"]);
+  const codex = { backend: "codex" };
+  assert.deepEqual(await refused({ ...codex, profile: "careful" }), [422, "unknown_profile"]);
+  assert.deepEqual(await refused({ ...codex, profile: "constructor" }), [422, "unknown_profile"]);
+  assert.deepEqual(await refused({ ...codex, name: "dashboard" }), [422, "reserved_name"]);
+  assert.deepEqual(await refused({ ...codex, role: "human" }), [422, "invalid_request"]);
+  assert.deepEqual(await refused({ ...codex, source_pane: "%1; rm" }), [422, "invalid_request"]);
+  terminals.broken = "no space for new pane";
+  assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
+  terminals.broken = undefined;
+  terminals.installed = false;
+  assert.deepEqual(await refused(codex), [502, "spawn_failed"]);
+  assert.equal(terminals.launches.length, 0);
+});
+
+Deno.test("an agent that is quicker than the record of its spawn is what was asked for all the same", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const open = terminals.openWindow.bind(terminals);
+  terminals.openWindow = async (...given) => {
+    const opened = await open(...given);
+    assert.ok(opened.ok);
+    await arrive(w, opened.pane.pane_id);
+    return opened;
+  };
+  const asked = { name: "lead", circle: "red", role: "orchestrator", message: "Begin" };
+  const spawned = await post(w, "/spawn", { path: folder, backend: "codex", ...asked });
+  assert.deepEqual([spawned.registration_state, spawned.display_name], ["registered", "lead"]);
+  const { name, circle, role } = await get(w, "/peers/lead");
+  assert.deepEqual([name, circle, role], ["lead", "red", "orchestrator"]);
+  assert.deepEqual(await texts(w, "lead"), ["Begin"]);
+});
+
+Deno.test("one key spawns once, and a refusal may be tried again", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const asked = { path: folder, backend: "codex" }, headers = { "idempotency-key": "k" };
+  terminals.broken = "tmux sleeps";
+  assert.equal((await post(w, "/spawn", asked, headers)).status, 502);
+  terminals.broken = undefined;
+  const [first, second] = await Promise.all([
+    post(w, "/spawn", asked, headers),
+    post(w, "/spawn", asked, headers),
+  ]);
+  assert.deepEqual([first.status, second.error], [200, "idempotency_in_progress"]);
+  const third = await post(w, "/spawn", asked, headers);
+  assert.equal(third.spawn_id, first.spawn_id);
+  assert.equal(terminals.launches.length, 1);
+});
+
+Deno.test("a spawn that cannot be written down is not left running", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const { db } = w.daemon.ground;
+  const { transact } = db;
+  db.transact = () => {
+    throw new Problem("storage_failed", {});
+  };
+  const failed = await post(w, "/spawn", { path: folder, backend: "codex" });
+  db.transact = transact;
+  assert.equal(failed.error, "storage_failed");
+  assert.equal(terminals.launches.length, 1);
+  assert.equal(terminals.panes.size, 0);
+});
+
+Deno.test("in window mode the caller's window is split, and bounds the circle", async () => {
+  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, folder, terminals } = house;
+  const { pane_id: source_pane } = terminals.userPane();
+  const asked = { path: folder, backend: "codex" };
+  const lost = await post(w, "/spawn", asked);
+  assert.deepEqual([lost.status, lost.error], [422, "source_pane_required"]);
+  const { pane_id } = await post(w, "/spawn", { ...asked, source_pane });
+  assert.equal(terminals.launches[0]?.how, `split ${source_pane}`);
+  assert.equal((await arrive(w, pane_id)).circle, "window-4");
+  await enter(w, "lead", { pane_id: source_pane, tmux_socket: SOCKET });
+  await post(w, "/spawn", { ...asked, from_peer: "lead" });
+  assert.equal(terminals.launches[1]?.how, `split ${source_pane}`);
+});
+
+Deno.test("in window mode the window of an agent that a user starts is its circle, once", async () => {
+  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = house;
+  const { pane_id } = terminals.userPane();
+  const headers = { "x-mesh-pane": pane_id, "x-mesh-tmux": `${SOCKET},1,0` };
+  await post(w, "/hooks/codex", {}, headers);
+  const { peers } = await get(w, "/peers");
+  assert.deepEqual(peers.map(({ circle }: { circle: string }) => circle), ["window-4"]);
+  terminals.panes.set(pane_id, { ...terminals.userPane(), pane_id, window: "@9" });
+  await post(w, "/hooks/codex", {}, headers);
+  assert.equal((await get(w, `/peers/${peers[0].peer_id}`)).circle, "window-4");
+});
+
+Deno.test("a fork is a sibling on another backend, in its source's folder and circle [4.peers.fork]", async () => {
+  await using house = await spawningWorld();
+  const { w, folder, terminals } = house;
+  const { pane_id, pane_pid: agent_pid } = terminals.userPane();
+  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, circle: "red" };
+  const { peer_id } = await enter(w, "api", { backend: "codex", ...place });
+  const fork = (body: unknown) => post(w, `/peers/api/fork-backend`, body);
+  assert.equal((await fork({ backend: "codex" })).error, "same_backend");
+  assert.equal((await fork({ backend: "codex" })).status, 409);
+  const none = await fork({ backend: "gemini" });
+  assert.deepEqual([none.status, none.error], [422, "unsupported_backend"]);
+  const forked = await fork({ backend: "generic" });
+  assert.deepEqual([forked.status, forked.source_peer_id, forked.tmux_session], [
+    200,
+    peer_id,
+    "red",
+  ]);
+  assert.equal(terminals.launches[0]?.cwd, folder);
+  assert.equal((await get(w, `/peers/${peer_id}`)).status, "online");
+  const sibling = await arrive(w, forked.pane_id, { backend: "generic" });
+  assert.deepEqual([sibling.circle, sibling.role], ["red", "agent"]);
+});
+
+Deno.test("the spawn settings are maps, and a mistake in one shows none of its values", () => {
+  const file = `spawn: {commands: {codex: [codex]}, allowed_paths: [/srv], env: {PORT: 1, A: b}}`;
+  const read = (text: string) => readConfig({ MESH_CONFIG: "/none" }, () => text);
+  assert.deepEqual(read(file)["spawn.env"], { PORT: "1", A: "b" });
+  assert.deepEqual(read("spawn: {commands: }")["spawn.commands"], {});
+  assert.throws(() => read("spawn: {commands: {codex: codex}}"), /spawn\.commands\.codex/);
+  assert.throws(() => read("spawn: {commands: {rm: [rm]}}"), /spawn\.commands/);
+  assert.throws(() => read("spawn: {env: {KEY: [s3cret]}}"), (fault: Error) => {
+    assert.doesNotMatch(fault.message, /s3cret/);
+    return /spawn\.env/.test(fault.message);
+  });
+});

@@ -1,0 +1,71 @@
+/** Memory is given back at rest, and only where there is some to give. */
+
+import assert from "node:assert/strict";
+import { Memory, ownHeap } from "../../../daemon/host/memory.ts";
+
+const MIB = 1024 * 1024;
+
+/** A heap that a test fills; a collection leaves 20 MiB. */
+class FakeHeap {
+  processor_ms = 0;
+  held = 50 * MIB;
+  collections = 0;
+
+  processorMs(): number {
+    return this.processor_ms;
+  }
+
+  bytes(): number {
+    return this.held;
+  }
+
+  collect(): void {
+    this.collections++;
+    this.held = 20 * MIB;
+  }
+}
+
+/** Seconds pass, each with this much work. */
+function pass(memory: Memory, heap: FakeHeap, seconds: number, work_ms: number): void {
+  for (let second = 0; second < seconds; second++) {
+    heap.processor_ms += work_ms;
+    memory.beat();
+  }
+}
+
+Deno.test("memory is given back after ten quiet seconds, and never in the midst of work", () => {
+  const heap = new FakeHeap();
+  const memory = new Memory(heap);
+  for (let round = 0; round < 5; round++) {
+    pass(memory, heap, 9, 4);
+    pass(memory, heap, 1, 300);
+  }
+  assert.equal(heap.collections, 0);
+  pass(memory, heap, 10, 4);
+  assert.equal(heap.collections, 1);
+});
+
+Deno.test("a heap that has not grown since is left alone", () => {
+  const heap = new FakeHeap();
+  const memory = new Memory(heap);
+  pass(memory, heap, 100, 4);
+  assert.equal(heap.collections, 1);
+  heap.held += 7 * MIB;
+  pass(memory, heap, 100, 4);
+  assert.equal(heap.collections, 1);
+  heap.held += 2 * MIB;
+  pass(memory, heap, 10, 4);
+  assert.equal(heap.collections, 2);
+});
+
+Deno.test("the process's own heap shrinks by a collection, and its work is counted", () => {
+  const heap = ownHeap();
+  const before = heap.processorMs();
+  let held: unknown[] = Array.from({ length: 400_000 }, (_, number) => ({ number }));
+  const full = heap.bytes();
+  assert.equal(held.length, 400_000);
+  held = [];
+  heap.collect();
+  assert.ok(heap.bytes() < full, `${heap.bytes()} of ${full}`);
+  assert.ok(heap.processorMs() > before);
+});

@@ -1,0 +1,59 @@
+/** Links that somebody planted where we write: they are replaced, never followed. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { applyChange } from "../../../daemon/features/agents/install.ts";
+import { writePrivately } from "../../../daemon/host/paths.ts";
+
+/** A directory with a file that must not be touched. */
+class Folder implements Disposable {
+  readonly path = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "mesh-planted-" }));
+  readonly victim = this.at("victim");
+
+  constructor() {
+    Deno.writeTextFileSync(this.victim, "untouched", { mode: 0o640 });
+  }
+
+  at(name: string): string {
+    return join(this.path, name);
+  }
+
+  mustBeUntouched(): void {
+    assert.equal(Deno.readTextFileSync(this.victim), "untouched");
+    assert.equal((Deno.statSync(this.victim).mode ?? 0) & 0o777, 0o640);
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.path, { recursive: true });
+  }
+}
+
+Deno.test("a private file is written through no link that lies at its draft's name", () => {
+  using folder = new Folder();
+  Deno.symlinkSync(folder.victim, folder.at("hook.token.new"));
+  writePrivately(folder.at("hook.token"), "s3cret");
+  folder.mustBeUntouched();
+  assert.equal(Deno.readTextFileSync(folder.at("hook.token")), "s3cret");
+  assert.ok(Deno.lstatSync(folder.at("hook.token")).isFile);
+});
+
+Deno.test("a private file is private even if its draft lay there for all to read", () => {
+  using folder = new Folder();
+  Deno.writeTextFileSync(folder.at("hook.token.new"), "", { mode: 0o644 });
+  writePrivately(folder.at("hook.token"), "s3cret");
+  assert.equal((Deno.statSync(folder.at("hook.token")).mode ?? 0) & 0o777, 0o600);
+});
+
+Deno.test("an agent's settings are changed through no link at the names of draft and backup", () => {
+  using folder = new Folder();
+  const settings = folder.at("settings.json");
+  Deno.writeTextFileSync(settings, '{"theme": "dark"}', { mode: 0o644 });
+  Deno.symlinkSync(folder.victim, `${settings}.mesh-${Deno.pid}`);
+  Deno.symlinkSync(folder.at("made"), `${settings}.mesh-backup`);
+  applyChange(settings, (before) => ({ ...before, hooks: {} }), { dry_run: false });
+  folder.mustBeUntouched();
+  assert.throws(() => Deno.lstatSync(folder.at("made")), Deno.errors.NotFound);
+  assert.equal(Deno.readTextFileSync(`${settings}.mesh-backup`), '{"theme": "dark"}');
+  assert.ok(Deno.lstatSync(settings).isFile);
+  assert.match(Deno.readTextFileSync(settings), /hooks/);
+});

@@ -1,0 +1,232 @@
+/** Processes: what is known of them, and how they are ended. */
+
+import assert from "node:assert/strict";
+import { systemClock } from "kit/core/clock.ts";
+import { FakeClock } from "../../support/clock.ts";
+import {
+  argumentsOf,
+  commandOf,
+  foregroundOf,
+  groupOf,
+  isAlive,
+  isDescendant,
+  isStopped,
+  parentOf,
+  type ProcessControl,
+  Pulses,
+  type Sent,
+  startOf,
+  terminate,
+  type Termination,
+} from "../../../daemon/host/processes.ts";
+import { until, withTmux } from "../../support/host/private_tmux.ts";
+
+/** A pid that no Linux or macOS kernel hands out. */
+const NOBODY = 2 ** 30;
+
+function sleeper(): Deno.ChildProcess {
+  return new Deno.Command("sleep", { args: ["1000"] }).spawn();
+}
+
+async function end(child: Deno.ChildProcess): Promise<void> {
+  child.kill("SIGKILL");
+  await child.status;
+}
+
+Deno.test("a process is alive by its pid and start time, and not by the pid alone", async () => {
+  const child = sleeper();
+  const started = startOf(child.pid);
+  assert.ok(started);
+  assert.equal(isAlive(child.pid, started), true);
+  assert.equal(isAlive(child.pid), true);
+  assert.equal(isAlive(child.pid, "1"), false);
+  await end(child);
+  assert.equal(isAlive(child.pid, started), false);
+  assert.equal(startOf(child.pid), undefined);
+});
+
+Deno.test("a process that is looked at again and again is alive for as long as it is", async () => {
+  using pulses = new Pulses();
+  const child = sleeper();
+  const started = startOf(child.pid);
+  for (let look = 0; look < 3; look++) {
+    assert.equal(pulses.isAlive(child.pid, started), true);
+    assert.equal(pulses.isAlive(child.pid, "1"), false);
+  }
+  child.kill("SIGSTOP");
+  assert.equal(pulses.isAlive(child.pid, started), true);
+  await end(child);
+  for (let look = 0; look < 3; look++) assert.equal(pulses.isAlive(child.pid, started), false);
+  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) assert.equal(pulses.isAlive(pid), false);
+});
+
+Deno.test("a process that has ended, and whose parent has not heard of it, is not alive", async () => {
+  using pulses = new Pulses();
+  const parent = new Deno.Command("sh", {
+    args: ["-c", "sleep 1000 & echo $!; exec sleep 1000"],
+    stdout: "piped",
+  }).spawn();
+  const reader = parent.stdout.getReader();
+  const { value } = await reader.read();
+  const pid = Number(new TextDecoder().decode(value));
+  assert.equal(pulses.isAlive(pid), true);
+  Deno.kill(pid, "SIGKILL");
+  await until("its end", () => !isAlive(pid));
+  assert.equal(pulses.isAlive(pid), false);
+  await end(parent);
+  await reader.cancel();
+});
+
+Deno.test("no more files are kept open than are allowed, however many processes are looked at", async () => {
+  const pulses = new Pulses(2);
+  const open = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
+  const children = [sleeper(), sleeper(), sleeper()];
+  const before = open();
+  for (const { pid } of [...children, ...children]) {
+    assert.equal(pulses.isAlive(pid, startOf(pid)), true);
+    assert.ok(open() - before <= 2);
+  }
+  assert.ok(open() > before);
+  pulses[Symbol.dispose]();
+  assert.equal(open(), before);
+  await Promise.all(children.map(end));
+});
+
+Deno.test("nothing is known of a pid that nobody has, or that is none", () => {
+  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) {
+    assert.equal(isAlive(pid), false);
+    assert.equal(startOf(pid), undefined);
+    assert.equal(parentOf(pid), undefined);
+    assert.equal(commandOf(pid), undefined);
+    assert.equal(argumentsOf(pid), undefined);
+    assert.equal(foregroundOf(pid), undefined);
+    assert.equal(isDescendant(pid, Deno.pid), false);
+  }
+});
+
+Deno.test("a child descends from its parent and from itself, and not the other way", async () => {
+  const child = sleeper();
+  assert.equal(parentOf(child.pid), Deno.pid);
+  assert.equal(isDescendant(child.pid, Deno.pid), true);
+  assert.equal(isDescendant(child.pid, child.pid), true);
+  assert.equal(isDescendant(Deno.pid, child.pid), false);
+  await end(child);
+});
+
+Deno.test("a name with brackets and blanks does not shift the fields", async () => {
+  const dir = await Deno.makeTempDir();
+  const program = `${dir}/a) R 1 (b`;
+  await Deno.copyFile("/bin/sleep", program);
+  const child = new Deno.Command(program, { args: ["1000"] }).spawn();
+  await until("the program", () => argumentsOf(child.pid)?.[0] === program);
+  assert.equal(commandOf(child.pid), "a) R 1 (b");
+  assert.equal(parentOf(child.pid), Deno.pid);
+  assert.deepEqual(argumentsOf(child.pid), [program, "1000"]);
+  await end(child);
+  await Deno.remove(dir, { recursive: true });
+});
+
+Deno.test("a process that is stopped is alive and says so", async () => {
+  const child = sleeper();
+  child.kill("SIGSTOP");
+  await until("the stop", () => isStopped(child.pid));
+  assert.equal(isAlive(child.pid), true);
+  await end(child);
+});
+
+withTmux("the foreground of a pane is the job that has its terminal", async (terminal) => {
+  const pane = terminal.start("bash --norc --noprofile");
+  const shell = Number(terminal.format(pane, "#{pane_pid}"));
+  await until("the prompt", () => foregroundOf(shell) === shell);
+  terminal.cli("send-keys", "-t", pane, "sleep 1000", "Enter");
+  const job = await until("the job", () => {
+    const front = foregroundOf(shell);
+    return front !== shell && front !== undefined && commandOf(front) === "sleep" && front;
+  });
+  assert.equal(groupOf(job), job);
+  assert.equal(isDescendant(job, shell), true);
+  terminal.cli("send-keys", "-t", pane, "C-z");
+  await until("the shell again", () => foregroundOf(shell) === shell);
+  assert.equal(isStopped(job), true);
+});
+
+/** A process that a test makes up; `ends` says which signals it obeys. */
+function made(ends: readonly string[], sent: Sent = "sent") {
+  const state = { alive: true, signals: [] as string[] };
+  const processes: ProcessControl = {
+    isAlive: () => state.alive,
+    signal: (_pid, name) => {
+      state.signals.push(name);
+      if (ends.includes(name)) state.alive = false;
+      return sent;
+    },
+  };
+  return { state, processes };
+}
+
+const CASES: [what: string, ends: readonly string[], expected: Termination, sent: string[]][] = [
+  ["that obeys SIGTERM", ["SIGTERM"], "SIGTERM", ["SIGTERM"]],
+  ["that ignores SIGTERM", ["SIGKILL"], "SIGKILL", ["SIGTERM", "SIGKILL"]],
+  ["that survives both", [], "alive", ["SIGTERM", "SIGKILL"]],
+];
+
+for (const [what, ends, expected, sent] of CASES) {
+  Deno.test(`terminate, of a process ${what}, answers "${expected}"`, async () => {
+    const clock = new FakeClock();
+    const { state, processes } = made(ends);
+    const ending = terminate({ pid: 7, started: "1" }, {
+      term_ms: 5_000,
+      kill_ms: 2_000,
+      clock,
+      processes,
+    });
+    assert.deepEqual(state.signals, ["SIGTERM"]);
+    await clock.advance(7_000);
+    assert.deepEqual([await ending, state.signals], [expected, sent]);
+  });
+}
+
+Deno.test("terminate sends no SIGKILL before SIGTERM has had its time, nor without kill_ms", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made(["SIGKILL"]);
+  const process = { pid: 7, started: "1" };
+  const patient = terminate(process, { term_ms: 5_000, clock, processes });
+  await clock.advance(60_000);
+  assert.deepEqual([await patient, state.signals], ["alive", ["SIGTERM"]]);
+  const forced = terminate(process, { term_ms: 5_000, kill_ms: 1, clock, processes });
+  await clock.advance(4_900);
+  assert.deepEqual(state.signals, ["SIGTERM", "SIGTERM"]);
+  await clock.advance(100);
+  assert.deepEqual([await forced, state.signals.at(-1)], ["SIGKILL", "SIGKILL"]);
+});
+
+Deno.test("terminate answers for a process of another user, and for one that is gone", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made([], "forbidden");
+  const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes };
+  assert.equal(await terminate({ pid: 7, started: "1" }, limits), "forbidden");
+  state.alive = false;
+  assert.equal(await terminate({ pid: 7, started: "1" }, limits), "gone");
+  assert.deepEqual(state.signals, ["SIGTERM"]);
+});
+
+Deno.test("an abort leaves a process as it is, and no further signal is sent", async () => {
+  const clock = new FakeClock();
+  const { state, processes } = made(["SIGKILL"]);
+  const ending = new AbortController();
+  const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes, signal: ending.signal };
+  const terminating = terminate({ pid: 7, started: "1" }, limits);
+  ending.abort();
+  assert.deepEqual([await terminating, state.signals], ["alive", ["SIGTERM"]]);
+});
+
+Deno.test("terminate ends a real process, and never one that has its pid by now", async () => {
+  const child = sleeper();
+  const { pid } = child;
+  const started = startOf(pid) ?? assert.fail("it runs");
+  const how = { term_ms: 60_000, kill_ms: 60_000, clock: systemClock };
+  assert.equal(await terminate({ pid, started: "1" }, how), "gone");
+  assert.equal(isAlive(pid, started), true);
+  assert.equal(await terminate({ pid, started }, how), "SIGTERM");
+  assert.equal((await child.status).signal, "SIGTERM");
+});

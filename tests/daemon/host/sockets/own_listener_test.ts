@@ -1,0 +1,62 @@
+/** Who listens at an address, and that `mesh` sends the token to no other user's program. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { runCli } from "../../../../cli.ts";
+import { FakeClock } from "../../../support/clock.ts";
+import { listenerAt } from "../../../../daemon/host/sockets/own_listener.ts";
+import { paper } from "../../../support/cli/captured_output.ts";
+
+const isLinux = Deno.build.os === "linux";
+const isRoot = Deno.uid() === 0;
+const NOBODY = 65_534;
+
+/** Listens as another user, on a port of its own, and writes down what it is sent. */
+const THIEF = `use Socket; $| = 1; socket(my $s, PF_INET, SOCK_STREAM, 0);
+bind($s, sockaddr_in(0, inet_aton("127.0.0.1"))) and listen($s, 5) or die;
+my ($port) = sockaddr_in(getsockname($s)); print "$port\\n";
+while (accept(my $c, $s)) { sysread($c, my $said, 4096); print $said;
+  syswrite($c, "HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}"); close $c; }`;
+
+const addressOf = (port: number, host = "127.0.0.1") => new URL(`http://${host}:${port}`);
+
+Deno.test("our own listener is ours, at its address and at a wildcard's", {
+  ignore: !isLinux,
+}, () => {
+  for (const [hostname, host] of [["127.0.0.1", "localhost"], ["0.0.0.0", "127.0.0.1"]] as const) {
+    using listener = Deno.listen({ hostname, port: 0 });
+    const { port } = listener.addr;
+    assert.equal(listenerAt(addressOf(port, host)), "ours");
+  }
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  assert.equal(listenerAt(addressOf(listener.addr.port, "127.0.0.2")), "nobody");
+});
+
+Deno.test("where no daemon is up, another user's program at its address is sent nothing", {
+  ignore: !isLinux || !isRoot,
+}, async () => {
+  const args = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "perl", "-e", THIEF];
+  const thief = new Deno.Command("setpriv", { args, stdout: "piped", stdin: "null" }).spawn();
+  const said = thief.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const port = Number((await said.read()).value);
+  const home = Deno.makeTempDirSync();
+  try {
+    assert.equal(listenerAt(addressOf(port)), "not_ours");
+    const { terminal, lines } = paper();
+    const env = {
+      MESH_STATE: home,
+      MESH_CONFIG: join(home, "config.yaml"),
+      MESH_DAEMON__PORT: String(port),
+      MESH_DAEMON__AUTH_TOKEN: "a token of 16 letters",
+    };
+    for (const words of [["peers"], ["status"], ["notify", "ada", "Hi"]]) {
+      assert.equal(await runCli(words, env, terminal, new FakeClock()), 3, words.join(" "));
+    }
+    assert.match(lines.err, new RegExp(`No daemon answers at http://127.0.0.1:${port}`));
+  } finally {
+    thief.kill("SIGKILL");
+    await thief.status;
+    Deno.removeSync(home, { recursive: true });
+  }
+  assert.equal((await said.read()).value, undefined, "it was sent nothing");
+});

@@ -1,0 +1,220 @@
+/** Who holds the other end of a connection, as the kernel of this machine tells it. */
+
+import assert from "node:assert/strict";
+import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
+import { findInTable, SocketDiagnostics } from "../../../../daemon/host/sockets/netlink.ts";
+import {
+  type Connection,
+  machineSockets,
+  namesConnection,
+} from "../../../../daemon/host/sockets/sockets.ts";
+import { treeOf } from "../../../../daemon/host/processes.ts";
+import { until } from "../../../support/host/private_tmux.ts";
+
+const isLinux = Deno.build.os === "linux";
+const isRoot = Deno.uid() === 0;
+const NOBODY = 65_534;
+
+/** A listener on loopback, and the connections that it has taken. */
+class Server implements AsyncDisposable {
+  readonly #listener: Deno.TcpListener;
+  readonly #hostname: string;
+  readonly taken: Deno.TcpConn[] = [];
+
+  constructor(hostname = "127.0.0.1") {
+    this.#hostname = hostname;
+    this.#listener = Deno.listen({ hostname, port: 0 });
+  }
+
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
+  async accept(): Promise<Connection> {
+    const connection = await this.#listener.accept();
+    this.taken.push(connection);
+    const remote = connection.remoteAddr;
+    return { remote, local_port: this.port, local_host: this.#hostname };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    for (const connection of this.taken) connection.close();
+    this.#listener.close();
+    return Promise.resolve();
+  }
+}
+
+function shell(script: string, user?: number): Deno.ChildProcess {
+  const as = user === undefined
+    ? []
+    : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
+  const [program = "", ...args] = [...as, "bash", "-c", script];
+  return new Deno.Command(program, { args, stdin: "piped", stdout: "null" }).spawn();
+}
+
+async function end(child: Deno.ChildProcess): Promise<void> {
+  child.kill("SIGKILL");
+  await child.stdin.close();
+  await child.status;
+}
+
+for (const hostname of ["127.0.0.1", "::1"]) {
+  Deno.test(`a connection to ${hostname} is of its user and held by its process`, {
+    ignore: !isLinux,
+  }, async () => {
+    await using server = new Server(hostname);
+    using _client = await Deno.connect({ hostname, port: server.port });
+    const connection = await server.accept();
+    const sockets = machineSockets();
+    assert.equal(sockets.find(connection)?.uid, Deno.uid());
+    assert.equal(sockets.holds(Deno.pid, connection), true);
+    assert.equal(sockets.holds(1, { ...connection, local_port: 1 }), false);
+  });
+}
+
+Deno.test("a process holds what a process below it has opened, and no other does", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const script = `(exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`;
+  const owner = shell(script), other = shell("read -r _; true");
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.holds(owner.pid, connection), true);
+  assert.equal(sockets.holds(other.pid, connection), false);
+  assert.ok(treeOf(owner.pid, 10).length >= 2);
+  await end(owner);
+  await end(other);
+});
+
+Deno.test("a process with many children is looked through as far as the caller says", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const crowd = "exec 4<&0; for i in $(seq 520); do (read -r _ <&4) & done; ";
+  const owner = shell(`${crowd} (exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`);
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.holds(owner.pid, connection), false);
+  assert.equal(sockets.holds(owner.pid, connection, Infinity), true);
+  await end(owner);
+});
+
+/** Connects to two addresses of this machine from one port: to a wildcard it is the same client. */
+const TWINS = `use Socket; my ($port) = @ARGV; my ($bound, @held) = 0;
+for my $address ("127.0.0.1", "127.0.0.3") {
+  socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
+  bind($s, sockaddr_in($bound, inet_aton("127.0.0.1"))) or die;
+  ($bound) = sockaddr_in(getsockname($s));
+  connect($s, sockaddr_in($port, inet_aton($address))) or die;
+  push @held, $s; <STDIN>;
+}`;
+
+Deno.test("where a wildcard is listened on, two connections of one port prove nothing", {
+  ignore: !isLinux || !hasPerl(),
+}, async () => {
+  await using server = new Server("0.0.0.0");
+  const args = ["-e", TWINS, String(server.port)];
+  const client = new Deno.Command("perl", { args, stdin: "piped" }).spawn();
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.find(connection)?.uid, Deno.uid());
+  assert.equal(sockets.holds(client.pid, connection), true);
+  const input = client.stdin.getWriter();
+  await input.write(new TextEncoder().encode("\n"));
+  const twin = await server.accept();
+  assert.deepEqual(twin.remote, connection.remote);
+  for (const one of [connection, twin]) {
+    assert.equal(sockets.find(one), undefined);
+    assert.equal(sockets.holds(client.pid, one), false);
+  }
+  client.kill("SIGKILL");
+  await input.abort();
+  await client.status;
+});
+
+function hasPerl(): boolean {
+  try {
+    return new Deno.Command("perl", { args: ["-MSocket", "-e", "1"] }).outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+Deno.test(
+  "the connection of another user is told as that user's",
+  { ignore: !isLinux || !isRoot },
+  async () => {
+    await using server = new Server();
+    const child = shell(`exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3`, NOBODY);
+    const connection = await server.accept();
+    assert.equal(machineSockets().find(connection)?.uid, NOBODY);
+    await end(child);
+  },
+);
+
+Deno.test(
+  "a connection whose process has closed it is nobody's, though the kernel then says root",
+  { ignore: !isLinux },
+  async () => {
+    await using server = new Server();
+    const client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    const connection = await server.accept();
+    const { remote: { port }, local_port } = connection;
+    const local = parseAddress("127.0.0.1");
+    assert.ok(local);
+    client.close();
+    const ends = [{ ...local, port }, { ...local, port: local_port }] as const;
+    for (const find of [findInTable, new SocketDiagnostics()]) {
+      const look = typeof find === "function" ? find : find.find.bind(find);
+      const orphan = await until("the close", () => {
+        const end = look(...ends);
+        return end?.inode === 0 && end;
+      });
+      assert.equal(orphan.uid, 0);
+    }
+    assert.equal(machineSockets().find(connection), undefined);
+    assert.equal(machineSockets().holds(Deno.pid, connection), false);
+  },
+);
+
+Deno.test(
+  "a listener does not stand in for a connection that is gone",
+  { ignore: !isLinux },
+  async () => {
+    await using server = new Server();
+    const remote = { hostname: "127.0.0.1", port: server.port };
+    const connection = { remote, local_port: 1, local_host: "127.0.0.1" };
+    assert.equal(machineSockets().find(connection), undefined);
+  },
+);
+
+Deno.test("the table of connections tells the same as netlink", { ignore: !isLinux }, async () => {
+  for (const hostname of ["127.0.0.1", "::1"]) {
+    await using server = new Server(hostname);
+    using _client = await Deno.connect({ hostname, port: server.port });
+    const { remote, local_port } = await server.accept();
+    const address = parseAddress(hostname);
+    assert.ok(address);
+    const ends = [{ ...address, port: remote.port }, { ...address, port: local_port }] as const;
+    assert.deepEqual(new SocketDiagnostics().find(...ends), findInTable(...ends), hostname);
+  }
+});
+
+Deno.test("addresses are read as the kernel takes them, and nothing else is", () => {
+  assert.deepEqual([...parseAddress("127.0.0.1")?.bytes ?? []], [127, 0, 0, 1]);
+  assert.deepEqual(parseAddress("::ffff:10.0.0.1"), parseAddress("10.0.0.1"));
+  assert.deepEqual([...parseAddress("::1")?.bytes ?? []], [...Array(15).fill(0), 1]);
+  assert.deepEqual(parseAddress("[fe80::1%eth0]"), parseAddress("fe80:0:0:0:0:0:0:1"));
+  for (const odd of ["", "localhost", "256.0.0.1", "1.2.3", "1::2::3", "::12345", "1:2:3"]) {
+    assert.equal(parseAddress(odd), undefined, odd);
+  }
+});
+
+Deno.test("of the connections that lsof lists, only the client's end counts", () => {
+  const output = "p4242\nf9\nn127.0.0.1:50000->127.0.0.1:8377\n";
+  assert.equal(namesConnection(output, 50_000, 8377), true);
+  assert.equal(namesConnection(output, 8377, 50_000), false);
+  assert.equal(namesConnection("p1\nn*:8377 (LISTEN)\n", 50_000, 8377), false);
+});

@@ -1,0 +1,208 @@
+/** The attacks by a tmux server of another user, in every way that a caller can name one. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { agentsOf } from "../../../../daemon/app/platform.ts";
+import { Tmuxes } from "../../../../daemon/host/tmux/tmux.ts";
+import { world } from "../../../support/world.ts";
+import { enter, get, post } from "../../../support/daemon/peer_clients.ts";
+import { HostileTmux } from "../../../support/host/hostile_tmux.ts";
+import { SEARCH_PATH, silent, withTmux } from "../../../support/host/private_tmux.ts";
+
+const NOBODY = 65_534;
+const PANE = "%0";
+const SECRETS = { MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
+
+/** How a socket comes to be one that others may have put there. */
+const KINDS: Readonly<Record<string, (socket: string) => void>> = {
+  "in a folder that others may write to": (socket) => Deno.chmodSync(dirname(socket), 0o777),
+  "of another user": (socket) => Deno.chownSync(socket, NOBODY, NOBODY),
+  "in a folder of another user": (socket) => Deno.chownSync(dirname(socket), NOBODY, NOBODY),
+};
+
+interface Attack {
+  readonly w: ReturnType<typeof world>;
+  readonly hostile: HostileTmux;
+  readonly dir: string;
+}
+
+/** A daemon with the machine's real tmux in a directory; `TMUX_TMPDIR` is there, too. */
+async function withDaemon(dir: string, work: (w: Attack["w"]) => Promise<void>): Promise<void> {
+  const ground = { clock: systemClock, ids: randomIds, log: silent };
+  const env = { PATH: SEARCH_PATH, HOME: dir, TMUX_TMPDIR: dir, ...SECRETS };
+  await using outside = await agentsOf({ ...ground, state: join(dir, "state"), env });
+  await using w = world({
+    adapters: outside.adapters,
+    hooks: outside.hooks,
+    sights: outside.sights,
+    terminals: outside.terminals,
+    sessionOf: (socket, pane_id) => outside.sessionOf(socket, pane_id),
+    settings: {
+      "spawn.commands": '{"codex":["cat"]}',
+      "spawn.allowed_paths": JSON.stringify([dir]),
+    },
+  });
+  await work(w);
+}
+
+/** The same attack with a hostile server of each kind. */
+function attack(
+  name: string,
+  by: (attack: Attack) => Promise<void>,
+  { squatted = false }: { squatted?: boolean } = {},
+): void {
+  for (const [kind, spoil] of Object.entries(KINDS)) {
+    withTmux(`${name}, by a socket ${kind}`, async () => {
+      const dir = Deno.makeTempDirSync({ prefix: "mesh-hostile-" });
+      const own = join(dir, `tmux-${Deno.uid()}`), other = join(dir, "other");
+      for (const folder of [own, other]) Deno.mkdirSync(folder, { mode: 0o700 });
+      await using hostile = new HostileTmux(squatted ? own : other, "default");
+      spoil(hostile.socket);
+      try {
+        await withDaemon(dir, (w) => by({ w, hostile, dir }));
+      } finally { // What was run counts more than how it was answered.
+        assert.deepEqual({ clients: hostile.clients, ran: hostile.ran }, {
+          clients: 0,
+          ran: false,
+        });
+        Deno.removeSync(dir, { recursive: true });
+      }
+    }, { root: kind.includes("another user") });
+  }
+}
+
+/** Has every server asked that the daemon knows of, its own included. */
+const lookAround = ({ w }: Attack) => get(w, "/panes/orphans");
+
+const refusal = { status: 422, error: "invalid_request" };
+const issueOf = ({ issues }: { issues?: { path: string }[] }) => issues?.map(({ path }) => path);
+
+attack("a registration is refused, and runs nothing", async (attack) => {
+  const { w, hostile } = attack;
+  const place = { pane_id: PANE, tmux_socket: hostile.socket };
+  const said = await post(w, "/peers", { name: "a", path: "/", backend: "generic", ...place });
+  await lookAround(attack);
+  assert.partialDeepStrictEqual(said, refusal);
+  assert.deepEqual(issueOf(said), ["tmux_socket"]);
+});
+
+attack("a connect is closed with 4002, and runs nothing", async (attack) => {
+  const { w, hostile } = attack;
+  const socket = w.socket();
+  await socket.connect({ display_name: "a", pane_id: PANE, tmux_socket: hostile.socket });
+  await lookAround(attack);
+  assert.equal(socket.closed?.code, 4002);
+});
+
+attack("an agent's plugin connects without its pane, and runs nothing", async (attack) => {
+  const { w, hostile } = attack;
+  const socket = w.socket();
+  w.processes.start(7);
+  const connected = await socket.connect({
+    display_name: "a",
+    backend: "opencode",
+    agent_pid: 7,
+    capabilities: ["framed_text"],
+    pane_id: PANE,
+    tmux_socket: hostile.socket,
+  });
+  await lookAround(attack);
+  assert.equal(connected?.type, "connected");
+  const { peers } = await get(w, "/peers");
+  assert.partialDeepStrictEqual(peers, [{ pane_id: null, tmux_socket: null }]);
+});
+
+attack("a hook succeeds without its pane, and runs nothing", async (attack) => {
+  const { w, hostile } = attack;
+  const hook = { session_id: "s1", hook_event_name: "SessionStart", source: "startup", cwd: "/" };
+  const answer = await post(w, "/hooks/claude-code", hook, {
+    "x-mesh-pane": PANE,
+    "x-mesh-tmux": `${hostile.socket},1,0`,
+    authorization: `Bearer ${w.daemon.identity.hook_token}`,
+  });
+  await lookAround(attack);
+  assert.deepEqual(answer, { status: 200 });
+  const { peers } = await get(w, "/peers");
+  assert.partialDeepStrictEqual(peers, [{ pane_id: null, tmux_socket: null }]);
+});
+
+attack("a spawn is refused, and runs nothing", async (attack) => {
+  const { w, hostile, dir } = attack;
+  const query = `tmux_socket=${encodeURIComponent(hostile.socket)}`;
+  const said = await post(w, `/spawn?${query}`, { path: dir, backend: "codex" });
+  assert.partialDeepStrictEqual(said, refusal);
+  assert.deepEqual(issueOf(said), ["tmux_socket"]);
+});
+
+attack("a link is refused, and runs nothing", async ({ w, hostile: { socket } }) => {
+  const path = `/panes/${encodeURIComponent(PANE)}/link`;
+  const named = await post(w, path, { backend: "generic", tmux_socket: socket });
+  assert.partialDeepStrictEqual(named, refusal);
+  const query = `?tmux_socket=${encodeURIComponent(socket)}`;
+  assert.partialDeepStrictEqual(await post(w, `${path}${query}`, { backend: "generic" }), refusal);
+});
+
+attack("a row from before is asked nothing, and its messages wait", async (attack) => {
+  const { w, hostile, dir } = attack;
+  const place = { pane_id: PANE, tmux_socket: join(dir, "later"), agent_pid: 7 };
+  w.processes.start(7);
+  const { peer_id } = await enter(w, "ada", { backend: "generic", ...place });
+  const { db } = w.daemon.ground;
+  const sql = "update peers set tmux_socket = :socket where peer_id = :peer_id";
+  db.transact((tx) => tx.run(sql, { socket: hostile.socket, peer_id }));
+  await lookAround(attack);
+  assert.equal((await get(w, `/peers/${peer_id}`)).status, "online");
+  const { checks } = await get(w, `/peers/${peer_id}/doctor`);
+  const rung = checks.find(({ name }: { name: string }) => name === "rung pane");
+  assert.match(rung.detail, /^tmux_unreachable/);
+});
+
+attack(
+  "the user's own socket, where another user made it first, is not used",
+  async (attack) => {
+    const { w, dir } = attack;
+    await lookAround(attack);
+    const said = await post(w, "/spawn", { path: dir, backend: "codex" });
+    assert.partialDeepStrictEqual(said, { status: 502, error: "spawn_failed" });
+  },
+  { squatted: true },
+);
+
+withTmux("a pane on another machine is not looked for on this one", async ({ dir }) => {
+  await using server = new HostileTmux(dir);
+  await withDaemon(dir, async (w) => {
+    w.processes.start(7);
+    const far = { machine: "elsewhere", pane_id: PANE, tmux_socket: server.socket, agent_pid: 7 };
+    const path = dir;
+    const { peer_id } = await enter(w, "far", { backend: "generic", path, ...far });
+    await get(w, "/panes/orphans");
+    await w.beat(3);
+    await post(w, "/notify", { from_peer: "cli", to_peer: "far", text: "hello" });
+    await w.beat(3);
+    await get(w, `/peers/${peer_id}/doctor`);
+    await post(w, `/peers/${peer_id}/rehook`);
+    await post(w, "/spawn", { path, backend: "codex", from_peer: "far", source_pane: PANE });
+    await post(w, `/peers/${peer_id}/fork-backend`, { backend: "codex" });
+  });
+  assert.equal(server.clients, 0);
+});
+
+Deno.test("a socket is named by an absolute path without control characters", async () => {
+  await using w = world();
+  for (const tmux_socket of ["", "default", "./default", "/tmp/a\nb", "/tmp/a\u001b[0m"]) {
+    const said = await post(w, "/peers", { path: "/", backend: "generic", tmux_socket });
+    assert.partialDeepStrictEqual(said, refusal);
+  }
+});
+
+withTmux("a client sends its server nothing of the daemon's environment", async (terminal) => {
+  await using server = new HostileTmux(terminal.dir);
+  const ground = { clock: systemClock, ids: randomIds, log: silent };
+  const options = { ...ground, state_dir: terminal.dir, search_path: SEARCH_PATH };
+  await using tmuxes = new Tmuxes(options);
+  await tmuxes.at(server.socket).panes();
+  const names = server.environment.map((variable) => variable.split("=")[0]);
+  assert.deepEqual(names.sort(), ["LC_ALL", "PATH", "TERM", "TMUX"]);
+  assert.ok(server.ran, "the fixture is as hostile as it says");
+});

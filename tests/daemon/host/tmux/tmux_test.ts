@@ -1,0 +1,379 @@
+/** The control-mode connection: exact texts, concurrent commands, faults, and no trace left. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { quote, Tmux } from "../../../../daemon/host/tmux/tmux.ts";
+import {
+  recorder,
+  SEARCH_PATH,
+  silent,
+  type Terminal,
+  until,
+  withTmux,
+} from "../../../support/host/private_tmux.ts";
+
+const AWKWARD = [
+  `plain`,
+  ``,
+  `two words`,
+  `"double" and 'single'`,
+  "$HOME ${HOME} $(id) `id`",
+  `a; b \\; c;`,
+  `# comment #{pane_id} #(id)`,
+  `~ ~root`,
+  `line one\nline two\r\n\ttab`,
+  `{ braces } }{`,
+  `%if %begin 1 1 1`,
+  `back\\slash \\n \\u0041 \\`,
+  `héllo — 你好 🙂 👩‍👩‍👧 שלום \u202eRTL`,
+  `-b --`,
+];
+
+const GROUND = {
+  clock: systemClock,
+  ids: randomIds,
+  log: silent,
+  search_path: SEARCH_PATH,
+};
+
+async function lines(result: ReturnType<Tmux["run"]>): Promise<readonly string[]> {
+  const answer = await result;
+  assert.ok(answer.ok, JSON.stringify(answer));
+  return answer.lines;
+}
+
+for (const text of AWKWARD) {
+  withTmux(`quote hands ${JSON.stringify(text)} to tmux unchanged`, async (terminal) => {
+    terminal.start("cat");
+    await lines(terminal.tmux.run(["set-environment", "-g", "PROBE", text]));
+    const shown = terminal.cli("show-environment", "-g", "PROBE");
+    assert.equal(shown, `PROBE=${text}`.trimEnd());
+  });
+}
+
+Deno.test("quote leaves nothing that could end the string or the line", () => {
+  const every = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join("");
+  // deno-lint-ignore no-control-regex -- Control characters are what must be absent.
+  assert.doesNotMatch(quote(every).slice(1, -1), /["$~`\x00-\x1f\x7f-\uffff]|\\(?![0-3][0-7]{2})/);
+});
+
+/** Every kind of character, in the order of a fixed pattern, up to `bytes` of UTF-8. */
+function text(bytes: number): string {
+  const alphabet = [..."az09 \n\"'\\$;#~{}%`!/@[]()<>&|*?é你🙂של\u0301\u202e"];
+  const encoder = new TextEncoder();
+  const chosen: string[] = [];
+  for (let size = 0, at = 0; size < bytes; at++) {
+    const char = alphabet[(at * 7 + Math.floor(at / 31)) % alphabet.length] ?? "";
+    size += encoder.encode(char).length;
+    chosen.push(char);
+  }
+  return chosen.join("");
+}
+
+async function pasteInto(terminal: Terminal, pane: string, content: string): Promise<void> {
+  const loaded = await terminal.tmux.load(content);
+  assert.ok(loaded.ok);
+  await lines(terminal.tmux.run(["paste-buffer", "-p", "-d", "-b", loaded.buffer, "-t", pane]));
+}
+
+for (const bytes of [1, 1_000, 10_000, 100_000]) {
+  withTmux(`a text of ${bytes} bytes with every kind of character arrives exactly`, async (t) => {
+    const pane = t.start(recorder(`${t.dir}/got`));
+    await until("the recorder", () => t.screen(pane).includes("ready"));
+    await pasteInto(t, pane, text(bytes));
+    const got = await until("the end of the paste", () => {
+      const read = t.read("got");
+      return read.endsWith("\x1b[201~") && read;
+    });
+    assert.equal(got, `\x1b[200~${text(bytes).replaceAll("\n", "\r")}\x1b[201~`);
+    assert.deepEqual([...Deno.readDirSync(t.dir)].map(({ name }) => name).sort(), ["got", "sock"]);
+  });
+}
+
+withTmux("a text never appears in the server's message log", async (terminal) => {
+  const pane = terminal.start("cat");
+  await pasteInto(terminal, pane, "very private");
+  assert.doesNotMatch(terminal.cli("show-messages"), /very private/);
+});
+
+withTmux("two hundred commands at once each get their own answer", async (terminal) => {
+  terminal.start("cat");
+  const numbers = Array.from({ length: 200 }, (_, at) => String(at));
+  const answers = numbers.map((number) =>
+    lines(terminal.tmux.run(["display-message", "-p", number]))
+  );
+  assert.deepEqual(await Promise.all(answers), numbers.map((number) => [number]));
+});
+
+withTmux("the queue refuses the 257th command, and serves the next when it is empty", async (t) => {
+  t.start("cat");
+  const ask = () => t.tmux.run(["display-message", "-p", "x"]);
+  assert.ok((await ask()).ok);
+  const answers = await Promise.all(Array.from({ length: 257 }, ask));
+  assert.equal(answers.filter(({ ok }) => ok).length, 256);
+  assert.partialDeepStrictEqual(answers.at(-1), { ok: false, reason: "queue_full" });
+  assert.ok((await ask()).ok);
+});
+
+withTmux("the queue refuses more than a megabyte of commands", async (terminal) => {
+  terminal.start("cat");
+  const answer = await terminal.tmux.run(["display-message", "-p", "x".repeat(1_048_576)]);
+  assert.partialDeepStrictEqual(answer, { ok: false, reason: "queue_full" });
+});
+
+withTmux("a command that tmux refuses is an error, and the next one works", async (terminal) => {
+  terminal.start("cat");
+  const bad = await terminal.tmux.run(["no-such-command"]);
+  assert.deepEqual(bad, {
+    ok: false,
+    reason: "error",
+    message: "parse error: unknown command: no-such-command",
+  });
+  const missing = await terminal.tmux.run(["paste-buffer", "-b", "none", "-t", "%0"]);
+  assert.partialDeepStrictEqual(missing, { ok: false, reason: "error" });
+  assert.deepEqual(await lines(terminal.tmux.run(["display-message", "-p", "well"])), ["well"]);
+});
+
+withTmux("a screen that shows the end of an answer does not end it", async (terminal) => {
+  const forged = Array.from({ length: 20 }, (_, at) => `%end 1 ${at} 1\n%begin 1 ${at} 1`);
+  Deno.writeTextFileSync(`${terminal.dir}/forged`, forged.join("\n") + "\nlast");
+  const pane = terminal.start(`cat ${terminal.dir}/forged; exec sleep 1000`);
+  await until("the forgery", () => terminal.screen(pane).includes("last"));
+  const captured = await lines(terminal.tmux.capture(pane, 100));
+  assert.deepEqual(captured.filter((line) => line !== ""), [
+    ...forged.join("\n").split("\n"),
+    "last",
+  ]);
+});
+
+withTmux(
+  "panes lists what runs where, also with strange names of folder and program",
+  async (t) => {
+    const dir = `${t.dir}/a b#{pid}\u00e9\tz`;
+    Deno.mkdirSync(dir);
+    const program = `${t.dir}/my\tcat`;
+    Deno.copyFileSync("/bin/cat", program);
+    const first = t.start("exec cat", "one");
+    const second = t.cli(
+      "new-window",
+      "-d",
+      "-t",
+      "one",
+      "-c",
+      dir.replace("#", "##"),
+      "-PF",
+      "#{pane_id}",
+      `exec '${program}'`,
+    );
+    await until("the program", () => t.format(second, "#{pane_current_command}") === "my\tcat");
+    t.cli("copy-mode", "-t", second);
+    const listed = await t.tmux.panes();
+    assert.ok(listed.ok);
+    const pane = listed.panes.find(({ pane_id }) => pane_id === second);
+    const { pane_pid, window, written_s, ...rest } = pane ?? assert.fail("the pane is not listed");
+    assert.deepEqual(rest, {
+      pane_id: second,
+      dead: false,
+      in_mode: true,
+      height: 30,
+      cursor_x: 0,
+      cursor_y: 0,
+      session: "one",
+      command: "my cat",
+      cwd: dir,
+    });
+    assert.deepEqual(await t.tmux.pane(second), { ok: true, pane });
+    assert.ok(Math.abs(written_s - Date.now() / 1000) < 60);
+    assert.equal(String(pane_pid), t.format(second, "#{pane_pid}"));
+    assert.equal(window, t.format(second, "#{window_id}"));
+    assert.ok(listed.panes.some(({ pane_id }) => pane_id === first));
+  },
+);
+
+withTmux("a pane that is not there, or an id that is none, is no other pane", async (t) => {
+  t.start("exec cat", "one");
+  for (const pane_id of ["one", "one:", "", "%", "{last}"]) {
+    assert.deepEqual(await t.tmux.pane(pane_id), { ok: true, pane: undefined }, pane_id);
+  }
+  const gone = await t.tmux.pane("%999");
+  assert.ok(gone.ok ? gone.pane === undefined : gone.reason === "error");
+});
+
+withTmux("no server is a failure of that name, and no server is started", async (terminal) => {
+  const answer = await terminal.tmux.run(["display-message", "-p", "x"]);
+  assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_server" });
+  assert.throws(() => terminal.cli("list-sessions"), /No such file|no server running/);
+});
+
+withTmux("a server that dies loses what waits; a new one is reached and told apart", async (t) => {
+  t.start("cat");
+  assert.ok((await t.tmux.run(["display-message", "-p", "x"])).ok);
+  const first = t.tmux.server_pid;
+  const waiting = [t.tmux.run(["wait-for", "never"]), t.tmux.run(["display-message", "-p", "x"])];
+  Deno.kill(first ?? assert.fail("the server is not known"), "SIGKILL");
+  for (const answer of await Promise.all(waiting)) {
+    assert.partialDeepStrictEqual(answer, { ok: false, reason: "lost" });
+  }
+  t.start("cat");
+  assert.deepEqual(await lines(t.tmux.run(["display-message", "-p", "again"])), ["again"]);
+  assert.notEqual(t.tmux.server_pid, first);
+  assert.equal(String(t.tmux.server_pid), t.cli("display-message", "-p", "#{pid}"));
+});
+
+withTmux("when its session ends, the connection moves to another one", async (terminal) => {
+  terminal.start("cat", "one");
+  terminal.start("cat", "two");
+  for (let round = 0; round < 2; round++) {
+    assert.ok((await terminal.tmux.run(["display-message", "-p", "x"])).ok);
+    const attached = terminal.cli("list-clients", "-F", "#{session_name}");
+    terminal.cli("kill-session", "-t", attached);
+    terminal.start("cat", attached);
+    assert.deepEqual(await lines(terminal.tmux.look(["display-message", "-p", "y"])), ["y"]);
+  }
+});
+
+withTmux("a command without an answer times out, and the next one works", async (terminal) => {
+  terminal.start("cat");
+  const { dir: state_dir } = terminal;
+  const options = { ...GROUND, state_dir };
+  await using tmux = new Tmux(terminal.socket, { ...options, answer_ms_max: 150 });
+  const answer = await tmux.run(["wait-for", "never"]);
+  assert.partialDeepStrictEqual(answer, { ok: false, reason: "timeout" });
+  assert.deepEqual(await lines(tmux.run(["display-message", "-p", "fine"])), ["fine"]);
+});
+
+withTmux("a closed connection refuses, and ends what waits", async (terminal) => {
+  terminal.start("cat");
+  const waiting = terminal.tmux.run(["wait-for", "never"]);
+  await terminal.tmux.close();
+  assert.partialDeepStrictEqual(await waiting, { ok: false, reason: "closed" });
+  const later = await terminal.tmux.run(["display-message", "-p", "x"]);
+  assert.partialDeepStrictEqual(later, { ok: false, reason: "closed" });
+});
+
+Deno.test("a machine without tmux answers no_tmux", async () => {
+  const dir = Deno.makeTempDirSync();
+  using _listener = Deno.listen({ transport: "unix", path: `${dir}/sock` });
+  const options = { ...GROUND, state_dir: dir, search_path: "/nowhere" };
+  await using tmux = new Tmux(`${dir}/sock`, options);
+  const answer = await tmux.run(["display-message", "-p", "x"]);
+  assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_tmux" });
+  Deno.removeSync(dir, { recursive: true });
+});
+
+withTmux("a state directory that cannot be written is a failure, not a crash", async (terminal) => {
+  terminal.start("cat");
+  const options = { ...GROUND, state_dir: "/nowhere" };
+  await using tmux = new Tmux(terminal.socket, options);
+  assert.partialDeepStrictEqual(await tmux.load("text"), { ok: false, reason: "no_file" });
+});
+
+/** All that a user could notice of a server. */
+function traces(terminal: Terminal): string {
+  return [
+    terminal.cli("list-sessions", "-F", "#{session_name} #{session_attached} #{session_group}"),
+    terminal.cli("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_flags}"),
+    terminal.cli("list-panes", "-a", "-F", "#{pane_id} #{pane_width}x#{pane_height}"),
+    terminal.cli("list-clients"),
+    terminal.cli("list-buffers"),
+    terminal.cli("show-options", "-g"),
+    terminal.cli("show-environment", "-t", "one"),
+    terminal.cli("show-environment", "-g"),
+  ].join("\n--\n");
+}
+
+withTmux("the connection leaves no session, client, buffer, size or variable behind", async (t) => {
+  const pane = t.start("cat", "one");
+  t.start("cat", "two");
+  t.cli("set-environment", "-t", "one", "DISPLAY", "mine");
+  const before = traces(t);
+  await pasteInto(t, pane, "x");
+  assert.ok((await t.tmux.load("never pasted")).ok);
+  assert.ok((await t.tmux.panes()).ok);
+  const sizes = t.cli("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_flags}");
+  assert.ok(before.includes(sizes));
+  await t.tmux.close();
+  await until("the client to leave", () => t.cli("list-clients") === "");
+  assert.equal(traces(t), before);
+});
+
+withTmux("a buffer left by a lost connection is cleared by the next one", async (terminal) => {
+  terminal.start("cat", "one");
+  const before = traces(terminal);
+  assert.ok((await terminal.tmux.load("never pasted")).ok);
+  terminal.cli("detach-client", "-s", terminal.cli("list-clients", "-F", "#{session_name}"));
+  assert.deepEqual(await lines(terminal.tmux.look(["display-message", "-p", "x"])), ["x"]);
+  await until("the buffer to go", () => terminal.cli("list-buffers") === "");
+  await terminal.tmux.close();
+  await until("the client to leave", () => terminal.cli("list-clients") === "");
+  assert.equal(traces(terminal), before);
+});
+
+/** Users who look at sessions: clients in the panes of another tmux server. */
+class Users implements Disposable {
+  readonly #terminal: Terminal;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  async attach(session: string, width: number): Promise<void> {
+    const command = `env TMUX= tmux -S ${this.#terminal.socket} attach -t ${session}`;
+    this.#tmux("new-session", "-d", "-x", String(width), "-y", "15", command);
+    const widths = () => this.#terminal.cli("list-clients", "-F", "#{client_width}").split("\n");
+    await until("the user", () => widths().includes(String(width)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#tmux("kill-server");
+  }
+
+  #tmux(...args: string[]): void {
+    const server = ["-S", `${this.#terminal.dir}/outer`, "-f", "/dev/null"];
+    new Deno.Command("tmux", { args: [...server, ...args], env: { TMUX: "" } }).outputSync();
+  }
+}
+
+withTmux("two users who look at one session keep their sizes", async (terminal) => {
+  const pane = terminal.start("cat", "one");
+  using users = new Users(terminal);
+  await users.attach("one", 70);
+  await users.attach("one", 60);
+  const size = () => terminal.format(pane, "#{window_width}x#{window_height}");
+  const before = await until("a size", () => /^60x/.test(size()) && size());
+  assert.ok((await terminal.tmux.run(["refresh-client"])).ok);
+  assert.ok((await terminal.tmux.panes()).ok);
+  assert.equal(size(), before);
+  await terminal.tmux.close();
+  await until("our client to leave", () => terminal.cli("list-clients").split("\n").length === 2);
+  assert.equal(size(), before);
+});
+
+withTmux("the connection joins a session that a user looks at, and marks no other", async (t) => {
+  for (const session of ["one", "two", "three", "four"]) t.start("cat", session);
+  using users = new Users(t);
+  await users.attach("three", 70);
+  await users.attach("two", 60);
+  assert.ok((await t.tmux.panes()).ok);
+  const attached = t.cli("list-sessions", "-F", "#{session_name} #{session_attached}").split("\n");
+  assert.deepEqual(attached, ["four 0", "one 0", "three 2", "two 1"]);
+});
+
+withTmux(
+  "work for one pane takes turns, even after a fault; panes do not wait for each other",
+  async (t) => {
+    const order: string[] = [];
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const first = t.tmux.inTurn("%1", async () => {
+      await gate;
+      order.push("first");
+      throw new Error("a fault");
+    });
+    const second = t.tmux.inTurn("%1", () => Promise.resolve(order.push("second")));
+    await t.tmux.inTurn("%2", () => Promise.resolve(order.push("other")));
+    open();
+    await assert.rejects(first, /a fault/);
+    await second;
+    assert.deepEqual(order, ["other", "first", "second"]);
+  },
+);

@@ -1,0 +1,157 @@
+/** Real Claude Code in a private tmux: the native rung delivers, and touches nothing else. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import type { Addressee, Parcel } from "../../../daemon/features/agents/adapter.ts";
+import { claudeCodeAdapter } from "../../../daemon/features/agents/claude_code/claude_code.ts";
+import { startOf } from "../../../daemon/host/processes.ts";
+import { Tmuxes } from "../../../daemon/host/tmux/tmux.ts";
+import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
+import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const ID = "ask-3f9c04d1a2b7";
+const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
+
+function parcel(text: string, human = false): Parcel {
+  const framed = human ? `[mesh] @sam → @api: ${text} (${ID})` : `${FRAME}${text}</peer-message>`;
+  return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human, framed };
+}
+
+function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): Addressee {
+  return {
+    peer_id: "peer-1",
+    backend: "claude-code",
+    tmux_socket,
+    pane_id,
+    agent_pid: pid,
+    agent_started: startOf(pid) ?? null,
+    runtime_session_id: session?.sessionId ?? null,
+    turn_state: null,
+    metadata: {},
+  };
+}
+
+/** An adapter as the daemon has it; its tmux connections end with it. */
+function adapterOf({ config_dir, dir }: Lab) {
+  const ground = { clock: systemClock, log: silent };
+  const tmuxes = new Tmuxes({
+    ...ground,
+    ids: randomIds,
+    state_dir: dir,
+    search_path: SEARCH_PATH,
+  });
+  const adapter = claudeCodeAdapter({ ...ground, tmuxes, config_dirs: [config_dir] });
+  return { adapter, [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose]() };
+}
+
+/** Sends by the first rung that is ready, as the courier does. */
+async function send(lab: Lab, claude: Claude, parcel: Parcel) {
+  await using held = adapterOf(lab);
+  const peer = addressee(lab, claude);
+  const refusals: string[] = [];
+  for (const rung of held.adapter.rungs(peer, parcel)) {
+    const readiness = await rung.check(peer, parcel);
+    if (!readiness.ready) {
+      refusals.push(`${rung.name}: ${readiness.reason}`);
+      continue;
+    }
+    return { rung: rung.name, receipt: await rung.deliver(peer, parcel), refusals };
+  }
+  return { rung: undefined, receipt: undefined, refusals };
+}
+
+withLab(import.meta.url, "the native rung reaches an idle session, text unchanged", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  const text = "Tabs\tstay,\n\n  so do blank lines, !bang and ümläute ⏎";
+  const sent = await send(lab, claude, parcel(text));
+  assert.deepEqual(sent, { rung: "native", receipt: { state: "sent" }, refusals: [] });
+  const [request] = await until("the model's turn", () => {
+    const asked = lab.model.asked(ID);
+    return asked.length > 0 && asked;
+  });
+  assert(request?.prompt.includes(parcel(text).framed));
+  await until("the end of the turn", () => claude.isIdle);
+  assert.doesNotMatch(claude.screen, /hook/i, "our hooks are silent, though no daemon is up");
+});
+
+withLab(import.meta.url, "the native rung leaves a draft where it is", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  claude.type("half a thought");
+  await until("the draft", () => claude.composer === "half a thought");
+  const { rung, receipt } = await send(lab, claude, parcel("Which port?"));
+  assert.deepEqual({ rung, receipt }, { rung: "native", receipt: { state: "sent" } });
+  await until("the model's turn", () => lab.model.asked(ID).length > 0);
+  await until("the end of the turn", () => claude.isIdle);
+  assert.equal(claude.composer, "half a thought");
+  assert(!lab.model.asked(ID).some(({ raw }) => raw.includes("half a thought")));
+});
+
+withLab(import.meta.url, "the native rung answers no open permission dialog", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  const file = `${lab.dir}/api/made.txt`;
+  await claude.say(`@@TOOL Write {"file_path":"${file}","content":"x"}`);
+  await until("the dialog", () => claude.session?.status === "waiting");
+  await until("its screen", () => claude.screen.includes("Do you want to create"));
+  const human = await send(lab, claude, parcel("Which port?", true));
+  assert.deepEqual(human.refusals, ["pane: dialog_open"]);
+  assert.deepEqual(human.receipt, { state: "sent" });
+  await using held = adapterOf(lab);
+  const sighting = await held.adapter.sight(addressee(lab, claude));
+  assert.deepEqual(sighting, {
+    alive: true,
+    turn_state: "awaiting_input",
+    source: "session registry",
+  });
+  assert.equal(claude.session?.status, "waiting");
+  assert(claude.screen.includes("Do you want to create"));
+  assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
+  claude.press("Escape");
+  await until("the message after the dialog", () => lab.model.asked(ID).length > 0);
+  assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
+});
+
+withLab(import.meta.url, "a human's words are typed into an empty composer", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  const { rung, receipt } = await send(lab, claude, parcel("Please stop", true));
+  assert.deepEqual({ rung, receipt }, { rung: "pane", receipt: { state: "sent" } });
+  const [request] = await until("the model's turn", () => {
+    const asked = lab.model.asked(ID);
+    return asked.length > 0 && asked;
+  });
+  assert(!request?.prompt.includes("Another Claude session"));
+});
+
+withLab(import.meta.url, "after /clear the registry names the new conversation", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  const before = addressee(lab, claude);
+  await claude.say("/clear");
+  await until("a new id", () => claude.session?.sessionId !== before.runtime_session_id);
+  await using held = adapterOf(lab);
+  const [native] = held.adapter.rungs(before, parcel("x"));
+  const stale = await native?.check(before, parcel("x"));
+  assert.deepEqual(stale, { ready: false, reason: "session_changed" });
+  const { receipt } = await send(lab, claude, parcel("Which port?"));
+  assert.deepEqual(receipt, { state: "sent" });
+  await until("the model's turn", () => lab.model.asked(ID).length > 0);
+});
+
+withLab(import.meta.url, "a session that was killed is neither seen nor written to", async () => {
+  await using lab = new Lab();
+  const claude = await lab.claude("api");
+  const peer = addressee(lab, claude);
+  Deno.kill(claude.pid, "SIGKILL");
+  await until("its end", () => claude.session === undefined);
+  await using held = adapterOf(lab);
+  const [native] = held.adapter.rungs(peer, parcel("x"));
+  assert.deepEqual(await native?.deliver(peer, parcel("x")), {
+    state: "refused",
+    reason: "no_session",
+  });
+  assert.equal((await held.adapter.sight(peer))?.alive, false);
+});

@@ -1,0 +1,105 @@
+/** Real Claude Code asks the human before it runs a gated tool, from wherever the human is. */
+
+import assert from "node:assert/strict";
+import { getAsk } from "../../../daemon/features/asks/contract.ts";
+import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const CONFIG = {
+  human: { name: "sam" },
+  approvals: { gated_tools: ["Write"], timeout_seconds: 60 },
+};
+
+/** A session that was set up by `mesh setup`, and a daemon that gates what it writes. */
+class House implements AsyncDisposable {
+  readonly lab = new Lab({ bare: true });
+
+  async start(): Promise<Claude> {
+    await this.lab.mesh.setUp({ config: CONFIG });
+    await this.lab.mesh.up();
+    return await this.lab.claude("api");
+  }
+
+  get call() {
+    return this.lab.mesh.call;
+  }
+
+  get file(): string {
+    return `${this.lab.dir}/api/made.txt`;
+  }
+
+  /** What was written; undefined when nothing was. */
+  get written(): string | undefined {
+    return readTextOrNothing(this.file);
+  }
+
+  /** The model calls a gated tool; the question as the human's inbox has it. */
+  async asked(claude: Claude) {
+    await claude.say(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
+    return await until("the question", async () => {
+      const { items } = await this.call(listInbox, { query: { unread: "1" } });
+      return items.find(({ question }) => question?.scope === "tool_permission");
+    });
+  }
+
+  /** The human's Enter, again while the dialog stays: it takes no key in the moment it appears. */
+  async allowedInPane(claude: Claude): Promise<void> {
+    const isOpen = () => claude.screen.includes("Do you want to create");
+    await until("the dialog", isOpen);
+    assert.equal(this.written, undefined);
+    await until("the file", () => {
+      if (isOpen()) claude.press("Enter");
+      return this.written === "x";
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+withLab(import.meta.url, "a gated tool runs once the human has allowed it elsewhere", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const item = await house.asked(claude);
+  assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
+  assert.equal(house.written, undefined);
+  await house.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
+  await until("the file", () => house.written === "x");
+  await until("the end of the turn", () => claude.isIdle);
+});
+
+withLab(import.meta.url, "a gated tool that the human denies elsewhere does not run", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const { correlation_id } = await house.asked(claude);
+  const said = { option_id: "deny", message: "Use the trash" };
+  await house.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...said } });
+  await until("the model hears why", () => {
+    return house.lab.model.requests.some(({ results }) => results.join().includes("Use the trash"));
+  });
+  await until("the end of the turn", () => claude.isIdle);
+  assert.equal(house.written, undefined);
+});
+
+withLab(import.meta.url, "what the human answers in the pane is no question any more", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  const { correlation_id } = await house.asked(claude);
+  await house.allowedInPane(claude);
+  await until("the end of the question", async () => {
+    const params = { id: correlation_id ?? "" };
+    return (await house.call(getAsk, { params })).close_reason === "cancelled";
+  });
+});
+
+withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", async () => {
+  await using house = new House();
+  const claude = await house.start();
+  await house.asked(claude);
+  await house.lab.mesh.crash();
+  await house.allowedInPane(claude);
+});

@@ -1,0 +1,131 @@
+/** Two real Claude Code sessions and a daemon of their own: one asks, the other answers. */
+
+import assert from "node:assert/strict";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const RULES: readonly Rule[] = [
+  ASKS,
+  { ...ANSWERS, steps: [{ sleep_ms: 0 }, ...ANSWERS.steps] },
+];
+
+/** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */
+class Office implements AsyncDisposable {
+  readonly lab: Lab;
+
+  constructor(rules = RULES) {
+    this.lab = new Lab({ rules, bare: true, permissions: ["mcp__mesh"], projects: ["web", "api"] });
+  }
+
+  get call() {
+    return this.lab.mesh.call;
+  }
+
+  /** A session, registered by its own first hook. */
+  async hire(name: string): Promise<Claude> {
+    const claude = await this.lab.claude(name);
+    await until(`${name} among the peers`, async () => {
+      const { peers } = await this.call(listPeers, { query: {} });
+      return peers.some((peer) => peer.name === `${name}-claude-code` && peer.status === "online");
+    });
+    return claude;
+  }
+
+  /** The id of the one ask that has reached the asked session's model. */
+  async asked(): Promise<string> {
+    return await until("the ask at the other's model", () => {
+      const [request] = this.lab.model.asked('<peer-message type="ask"');
+      return /id="(ask-[0-9a-f]+)"/.exec(request?.prompt ?? "")?.[1];
+    });
+  }
+
+  /** The answer, as the asker's model reads it. */
+  async answered(): Promise<string> {
+    return await until("the answer at the asker's model", () => {
+      return this.lab.model.asked('<peer-message type="ack"').at(0)?.prompt;
+    });
+  }
+
+  async trace(trace_id: string) {
+    return await this.call(getTrace, { params: { trace_id } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+/** The stages in their order, and that time only goes forward. */
+function stagesOf({ stages }: Awaited<ReturnType<Office["trace"]>>): string[] {
+  const times = stages.map(({ ts }) => Date.parse(ts));
+  assert.deepEqual(times, times.toSorted((a, b) => a - b));
+  return stages.map(({ stage }) => stage);
+}
+
+const WHOLE_LIFE = ["created", "sent", "seen", "acked", "closed"];
+
+withLab(import.meta.url, "one Claude asks, another answers, and the trace tells it", async () => {
+  await using office = new Office();
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
+  const web = await office.hire("web");
+  await office.hire("api");
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  assert((await office.answered()).includes("Port 8080"));
+  await until("the whole life of the ask", async () => {
+    const stages = stagesOf(await office.trace(id));
+    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+  });
+  const stages = stagesOf(await office.trace(id));
+  assert.deepEqual(stages.filter((stage) => WHOLE_LIFE.includes(stage)), WHOLE_LIFE);
+});
+
+withLab(import.meta.url, "an ask outlives a daemon that is killed before the answer", async () => {
+  const rules = RULES.map((rule) => ({
+    ...rule,
+    steps: rule.steps.map((step) => "sleep_ms" in step ? { sleep_ms: 4_000 } : step),
+  }));
+  await using office = new Office(rules);
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
+  const web = await office.hire("web");
+  await office.hire("api");
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  await until("the proof", async () => stagesOf(await office.trace(id)).includes("seen"));
+  await office.lab.mesh.crash();
+  await office.lab.mesh.up();
+  assert(!stagesOf(await office.trace(id)).includes("acked"), "killed before the answer");
+  assert((await office.answered()).includes("Port 8080"));
+  await until("the whole life of the ask", async () => {
+    const stages = stagesOf(await office.trace(id));
+    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+  });
+  const prompts = office.lab.model.asked('<peer-message type="ask"');
+  assert.equal(prompts.filter(({ results }) => results.length === 0).length, 1, "sent once");
+});
+
+withLab(import.meta.url, "an agent that cleared its conversation is the same peer", async () => {
+  await using office = new Office();
+  await office.lab.mesh.setUp();
+  await office.lab.mesh.up();
+  const web = await office.hire("web");
+  const api = await office.hire("api");
+  const first = api.session?.sessionId;
+  const peers = async () => (await office.call(listPeers, { query: {} })).peers;
+  const before = await peers();
+  await api.say("/clear");
+  await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
+  await web.say("Ask api-claude-code: Which port do you listen on?");
+  const id = await office.asked();
+  assert((await office.answered()).includes("Port 8080"));
+  const { stages } = await office.trace(id);
+  assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
+  const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();
+  assert.deepEqual(ids(await peers()), ids(before));
+});

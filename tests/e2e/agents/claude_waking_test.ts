@@ -1,0 +1,88 @@
+/** Real Claude Code without a pane or a socket of ours: its own hook wakes it, and then ends. */
+
+import assert from "node:assert/strict";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { argumentsOf } from "../../../daemon/host/processes.ts";
+import { Lab, withLab } from "../../support/e2e/lab.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+/** A daemon, and a Claude Code that `mesh setup` was run for. */
+class Office implements AsyncDisposable {
+  readonly lab = new Lab({ bare: true });
+
+  async up(): Promise<void> {
+    await this.lab.mesh.setUp();
+    await this.lab.mesh.up();
+  }
+
+  get call() {
+    return this.lab.mesh.call;
+  }
+
+  async peer() {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find(({ backend }) => backend === "claude-code");
+  }
+
+  /** Tells the session something; the stages of that once it was seen. */
+  async tell(text: string): Promise<string[]> {
+    const to_peer = (await this.peer())?.peer_id ?? "";
+    const body = { from_peer: "script", to_peer, text, bypass_circle: true };
+    const { delivery_id } = await this.call(notifyPeer, { body });
+    const params = { trace_id: delivery_id };
+    const stages = async () => (await this.call(getTrace, { params })).stages;
+    await until(text, async () => (await stages()).some(({ stage }) => stage === "seen"));
+    return (await stages()).flatMap(({ stage, detail }) =>
+      ["attempting", "sent", "seen"].includes(stage) ? `${stage} ${detail ?? ""}`.trim() : []
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+/** The hooks of ours that wait now, in this namespace of processes. */
+function waiting(): number {
+  return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
+    .filter((pid) => argumentsOf(pid)?.slice(-3).join(" ") === "hook claude-code Wake").length;
+}
+
+withLab(
+  import.meta.url,
+  "a Claude Code without a pane and a socket is woken while idle, again and again",
+  async () => {
+    await using office = new Office();
+    await office.up();
+    const claude = await office.lab.claude("api", { outside_tmux: true });
+    const socket = claude.session?.messagingSocketPath ?? "";
+    Deno.removeSync(socket);
+    await claude.say("@@SAY ready");
+    await until("its hook", async () => (await office.peer())?.transport === "hook");
+    assert.equal((await office.peer())?.pane_id, null);
+    for (const text of ["Lindau", "Bregenz", "Konstanz"]) {
+      assert.deepEqual(await office.tell(text), ["attempting hook", "sent", "seen"]);
+      await until(
+        "the model",
+        () => office.lab.model.requests.some(({ raw }) => raw.includes(text)),
+      );
+      await until("its next hook", async () => (await office.peer())?.transport === "hook");
+    }
+    await until("one hook that waits", () => waiting() === 1);
+    await office.lab.endAgents();
+    await until("the hook's end", () => waiting() === 0);
+  },
+);
+
+withLab(import.meta.url, "no hook waits for a Claude Code that is reached better", async () => {
+  await using office = new Office();
+  await office.up();
+  const claude = await office.lab.claude("api");
+  await claude.say("@@SAY ready");
+  await until("its turn's end", async () => (await office.peer())?.turn_state === "idle");
+  await until("no hook", () => waiting() === 0);
+  assert.deepEqual(await office.tell("Lindau"), ["attempting native", "sent", "seen"]);
+  await until("no hook", () => waiting() === 0);
+});

@@ -1,0 +1,223 @@
+/** `mesh selftest` with the real agents, cut off from the network; and what it leaves behind. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import * as z from "zod";
+import { VERDICTS_FILE, verdictsIn } from "../../../daemon/features/agents/selftest/contract.ts";
+import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import {
+  binOf,
+  claudeCode,
+  codexCli,
+  copilotCli,
+  geminiCli,
+  type Installed,
+  makeRunDir,
+  opencodeCli,
+} from "../../support/e2e/installed_agents.ts";
+import { withLab } from "../../support/e2e/lab.ts";
+import { denoDir, MAIN } from "../../support/e2e/programs.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const Answer = z.object({
+  ok: z.boolean(),
+  results: z.array(z.object({
+    scenario: z.string(),
+    rung: z.string().nullable(),
+    result: z.string(),
+    detail: z.string().nullable(),
+  })),
+});
+
+/** Somebody's machine, with one agent on the PATH. */
+class Machine implements Disposable {
+  readonly home: string;
+  readonly #env: Record<string, string>;
+
+  constructor(bin_dir: string) {
+    this.home = makeRunDir();
+    this.#env = {
+      HOME: this.home,
+      PATH: `${bin_dir}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`,
+      DENO_DIR: denoDir(),
+    };
+  }
+
+  selftest(...words: readonly string[]): Deno.ChildProcess {
+    return new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", MAIN, "selftest", ...words],
+      env: this.#env,
+      clearEnv: true,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+  }
+
+  async answer(...words: readonly string[]) {
+    const { code, stdout } = await this.selftest("--json", ...words).output();
+    const { ok, results } = Answer.parse(JSON.parse(new TextDecoder().decode(stdout)));
+    const told = results.map(({ scenario, rung, result, detail }) =>
+      result === "failed"
+        ? `${scenario} failed, ${rung}: ${detail}`
+        : `${scenario} ${result}, ${rung}`
+    );
+    return { code, ok, told };
+  }
+
+  get verdicts() {
+    const path = join(this.home, ".local/state/mesh", VERDICTS_FILE);
+    return verdictsIn(readTextOrNothing(path) ?? "");
+  }
+
+  /** Nothing but what is known of the rungs, and no process that stands in any of it. */
+  assertClean(): void {
+    const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
+    assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);
+    for (const name of [".claude", ".claude.json", ".codex", ".copilot", ".gemini", ".config"]) {
+      assert.throws(() => Deno.statSync(join(this.home, name)), Deno.errors.NotFound, name);
+    }
+    assert.deepEqual(this.strays(), []);
+  }
+
+  /** The processes of selftest's own that run now, by their home. */
+  strays(): string[] {
+    const pids = Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name)).filter(Boolean);
+    return pids.map((pid) => textOf(`/proc/${pid}/environ`))
+      .filter((environment) => environment.includes(`${this.home}/.cache/mesh-selftest-`));
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.home, { recursive: true });
+  }
+}
+
+/** A process may be gone before it is read. */
+function textOf(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (fault) {
+    if (fault instanceof Error) return "";
+    throw fault;
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(dir), ({ name }) => name).sort();
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return [];
+    throw fault;
+  }
+}
+
+function machineWith(agent: () => Installed): Machine {
+  return new Machine(dirname(binOf(agent)));
+}
+
+withLab(
+  import.meta.url,
+  "selftest passes with Claude Code, and leaves nothing behind",
+  async () => {
+    using machine = machineWith(claudeCode);
+    const { code, ok, told } = await machine.answer("--agent", "claude-code");
+    assert.deepEqual(told, [
+      "idle passed, native",
+      "by pane passed, pane",
+      "draft passed, native",
+      "busy passed, native",
+      "dialog passed, native",
+      "daemon killed passed, native",
+      "detached passed, native",
+      "resumed passed, native",
+      "all not tested, hook",
+    ]);
+    assert.deepEqual([code, ok], [0, true]);
+    const sound = { degraded: false, why: null };
+    assert.deepEqual(machine.verdicts?.agents["claude-code"]?.rungs, {
+      native: sound,
+      pane: sound,
+    });
+    machine.assertClean();
+  },
+);
+
+withLab(import.meta.url, "selftest passes with Codex, a note held back included", async () => {
+  using machine = machineWith(codexCli);
+  const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
+  const before = sockets();
+  const { code, told } = await machine.answer("--agent", "codex");
+  const passed = told.filter((one) => one.endsWith(" passed, native"));
+  assert.deepEqual([code, passed.length, told.at(-1)], [0, 7, "all not tested, pane"]);
+  machine.assertClean();
+  assert.deepEqual(sockets(), before);
+}, codexCli);
+
+withLab(
+  import.meta.url,
+  "selftest passes with Gemini CLI, where a draft is in the way",
+  async () => {
+    using machine = machineWith(geminiCli);
+    const scenarios = ["--scenario", "draft", "--scenario", "resumed"];
+    const { code, told } = await machine.answer("--agent", "gemini", ...scenarios);
+    assert.deepEqual(told, [
+      "draft passed, pane",
+      "resumed passed, pane",
+      "all not tested, native",
+    ]);
+    assert.equal(code, 0);
+    assert.equal(machine.verdicts, undefined, "to pass on a part says nothing of the rung");
+    machine.assertClean();
+  },
+  geminiCli,
+);
+
+withLab(
+  import.meta.url,
+  "selftest passes with Copilot CLI, at a dialog and resumed",
+  async () => {
+    using machine = machineWith(copilotCli);
+    const scenarios = ["--scenario", "dialog", "--scenario", "resumed"];
+    const { code, told } = await machine.answer("--agent", "copilot", ...scenarios);
+    assert.deepEqual(told, [
+      "dialog passed, pane",
+      "resumed passed, pane",
+      "all not tested, native",
+    ]);
+    assert.equal(code, 0);
+    machine.assertClean();
+  },
+  copilotCli,
+);
+
+withLab(import.meta.url, "selftest passes with opencode, at a dialog", async () => {
+  using machine = machineWith(opencodeCli);
+  const { code, told } = await machine.answer("--agent", "opencode", "--scenario", "dialog");
+  assert.deepEqual([code, told[0]], [0, "dialog passed, websocket"]);
+  machine.assertClean();
+}, opencodeCli);
+
+withLab(import.meta.url, "selftest that is interrupted leaves nothing behind", async () => {
+  using machine = machineWith(claudeCode);
+  const child = machine.selftest("--agent", "claude-code");
+  const said = new Response(child.stdout).text();
+  await until("the agent and the daemon", () => machine.strays().length > 3);
+  Deno.kill(child.pid, "SIGINT");
+  assert.equal((await child.status).code, 130);
+  assert(!(await said).includes("failed"), await said);
+  assert.equal(machine.verdicts, undefined);
+  machine.assertClean();
+});
+
+withLab(import.meta.url, "an agent that ends at once fails, and degrades nothing", async () => {
+  const bin = Deno.makeTempDirSync();
+  const program = '#!/bin/sh\ntest "$1" = --version && echo "9.9.9 (Claude Code)"; exit 1\n';
+  Deno.writeTextFileSync(join(bin, "claude"), program, { mode: 0o755 });
+  using machine = new Machine(bin);
+  const { code, told } = await machine.answer("--agent", "claude-code");
+  Deno.removeSync(bin, { recursive: true });
+  assert.equal(code, 1);
+  assert.match(told[0] ?? "", /^start failed, null: (Claude Code has ended|tmux .* can't find)/);
+  assert.equal(machine.verdicts, undefined);
+  machine.assertClean();
+});

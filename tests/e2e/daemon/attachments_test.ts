@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { until } from "../../support/e2e/waiting.ts";
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+
+function place() {
+  const cwd = Deno.makeTempDirSync();
+  return { cwd, [Symbol.dispose]: () => Deno.removeSync(cwd, { recursive: true }) };
+}
+
+/** A daemon on a state directory; killed when it is disposed, and with the test at the latest. */
+async function start(cwd: string) {
+  const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+  const state = join(cwd, "state"), notice = join(state, "daemon.json");
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
+    cwd,
+    env: { MESH_STATE: state, MESH_CONFIG: join(cwd, "none.yaml"), MESH_DAEMON__PORT: "0" },
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const url = await until("the daemon", () => {
+    const said = namesIn(state).includes("daemon.json") ? Deno.readTextFileSync(notice) : "{}";
+    const { pid, url } = JSON.parse(said);
+    return pid === process.pid ? String(url) : undefined;
+  });
+  return {
+    url,
+    names: () => namesIn(join(state, "attachments")),
+    async [Symbol.asyncDispose]() {
+      try {
+        process.kill("SIGKILL");
+      } catch (fault) {
+        if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+      }
+      await process.status;
+    },
+  };
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return [...Deno.readDirSync(directory)].map(({ name }) => name);
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return [];
+    throw fault;
+  }
+}
+
+Deno.test("kill -9 in the middle of an upload: what was taken is there, the half is gone", async () => {
+  using at = place();
+  const { cwd } = at;
+  const content = crypto.getRandomValues(new Uint8Array(60_000));
+  await using first = await start(cwd);
+  const form = new FormData();
+  form.append("file", new File([content], "a.bin"));
+  const response = await fetch(`${first.url}/attachments`, { method: "POST", body: form });
+  const { id } = await response.json();
+  const head = '--b\r\ncontent-disposition: form-data; name="file"; filename="half"\r\n\r\nhalf';
+  const { promise: never } = Promise.withResolvers<void>();
+  async function* half() {
+    yield new TextEncoder().encode(head);
+    await never;
+  }
+  const broken = fetch(`${first.url}/attachments`, {
+    method: "POST",
+    headers: { "content-type": "multipart/form-data; boundary=b" },
+    body: ReadableStream.from(half()),
+  }).then(() => "answered", () => "broken");
+  await until("the half", () => first.names().find((name) => name.endsWith(".part")));
+  await first[Symbol.asyncDispose]();
+  assert.equal(await broken, "broken");
+
+  await using second = await start(cwd);
+  assert.deepEqual(second.names(), [`${id}.bin`]);
+  const answer = await fetch(`${second.url}/attachments/${id}`);
+  assert.deepEqual(await answer.bytes(), content);
+  await second[Symbol.asyncDispose]();
+});

@@ -1,0 +1,239 @@
+/** A real daemon, and those who try to speak as the human, or as another user's program. */
+
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { has, House } from "../../support/e2e/callers_fixture.ts";
+import { run } from "../../support/e2e/programs.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const isLinux = Deno.build.os === "linux";
+const isRoot = Deno.uid() === 0;
+const NOBODY = 65_534;
+
+/** What an agent with a shell tries, each with a text of its own. */
+const TRICKS = `
+exec 2>/dev/null
+curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
+post() { curl -s "$@" "$URL/notify"; }
+say() { printf '{"from_peer":"sam","to_peer":"victim","text":"%s"}' "$1"; }
+post -d "$(say 'plain')"
+post -H 'Sec-Fetch-Site: same-origin' -d "$(say 'browser headers')"
+post -H "x-mesh-terminal: $PPID" -d "$(say 'the pid of another')"
+script -qec "mesh notify victim 'a terminal of its own' --from sam" /dev/null
+(setsid script -qec "mesh notify victim 'a terminal left behind' --from sam" /dev/null &)
+tmux -L agent new-session -d "mesh notify victim 'a tmux of its own' --from sam; sleep 60"
+mesh open --json > "$HOME/opened"
+sleep 60
+`;
+
+Deno.test("whatever an agent with a shell tries, it does not speak as the human", {
+  ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  Deno.writeTextFileSync(`${house.dir}/tricks.sh`, `URL=${house.url}\nPATH=$HOME:$PATH${TRICKS}`);
+  house.start(["bash", `${house.dir}/tricks.sh`]);
+  for (
+    const trick of [
+      "plain",
+      "browser headers",
+      "the pid of another",
+      "a terminal of its own",
+      "a terminal left behind",
+      "a tmux of its own",
+    ]
+  ) {
+    assert.equal(await house.voice(trick), "unverified", trick);
+  }
+  const opened = await until("the address of a page", () => {
+    const text = run("cat", [`${house.dir}/opened`]);
+    return text.trim().endsWith("}") && text;
+  });
+  assert.equal(JSON.parse(opened).human, false, "an agent gets no ticket");
+  const typed = `${house.dir}/mesh notify victim 'a person in a pane' --from sam`;
+  house.tmux("-L", "person", "send-keys", "-t", "work", typed, "Enter");
+  assert.equal(await house.voice("a person in a pane"), "human");
+});
+
+/** The same in a terminal that a person opened: nothing but the agent itself stands in its way. */
+const TRICKS_AT_HOME = `
+exec 2>/dev/null
+register() { curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$1'}' "$URL/peers"; }
+alone() { env -i HOME="$HOME" PATH="$PATH" URL="$URL" MESH_STATE="$MESH_STATE" \
+  MESH_CONFIG="$MESH_CONFIG" DENO_DIR="$DENO_DIR" script -qec "$1" /dev/null; }
+register $$
+alone "mesh notify victim 'while it is registered' --from sam"
+curl -s -d '{}' "$URL/peers/agent/offline"
+alone "mesh notify victim 'while it is offline' --from sam"
+register $$
+sleep 60 & register $!
+alone "mesh notify victim 'after it named another process' --from sam"
+curl -s -X DELETE "$URL/peers/agent"
+alone "mesh notify victim 'after it was closed' --from sam"
+register $$
+for depth in 60 61 62 63; do alone "bash $HOME/deep.sh $depth"; done
+`;
+const DEEP = `if [ "$1" = "0" ]; then mesh notify victim "from $2 below" --from sam
+else bash $HOME/deep.sh $(($1 - 1)) "\${2:-$1}"; fi; true`;
+
+Deno.test("an agent in a person's terminal does not get to be the person by leaving the mesh", {
+  ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  Deno.writeTextFileSync(`${house.dir}/deep.sh`, DEEP);
+  const tricks = `URL=${house.url}\nPATH=$HOME:$PATH${TRICKS_AT_HOME}`;
+  Deno.writeTextFileSync(`${house.dir}/tricks.sh`, tricks);
+  const type = (line: string) =>
+    house.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
+  type(`${house.dir}/mesh notify victim before --from sam`);
+  assert.equal(await house.voice("before"), "human");
+  type(`bash ${house.dir}/tricks.sh`);
+  for (
+    const trick of [
+      "while it is registered",
+      "while it is offline",
+      "after it named another process",
+      "after it was closed",
+      ...[60, 61, 62, 63].map((depth) => `from ${depth} below`),
+    ]
+  ) {
+    assert.equal(await house.voice(trick), "unverified", trick);
+  }
+});
+
+const STOPPED = `
+curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
+tmux -L agent new-session -d "while ! [ -e $HOME/go ]; do sleep 0.05; done
+mesh notify victim 'from a tmux that is stopped' --from sam; sleep 60"
+tmux -L agent display-message -p '#{pid}' > "$HOME/server"
+sleep 60
+`;
+
+Deno.test("a tmux server that is stopped does not stop the daemon", {
+  ignore: !isLinux || !has("tmux") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const script = `URL=${house.url}\nPATH=$HOME:$PATH\nexport PATH${STOPPED}`;
+  Deno.writeTextFileSync(`${house.dir}/stopped.sh`, script);
+  house.start(["bash", `${house.dir}/stopped.sh`]);
+  const server = await until("the server", () => {
+    return Number(run("cat", [`${house.dir}/server`])) || undefined;
+  });
+  Deno.kill(server, "SIGSTOP");
+  try {
+    Deno.writeTextFileSync(`${house.dir}/go`, "");
+    assert.equal(await house.voice("from a tmux that is stopped"), "unverified");
+  } finally {
+    Deno.kill(server, "SIGCONT");
+  }
+});
+
+Deno.test("a terminal that a registered peer runs in is not a person's", {
+  ignore: !isLinux || !has("tmux"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const mesh = `${house.dir}/mesh`;
+  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  const list = ["-L", "person", "list-panes", "-a", "-F", "#{pane_id} #{socket_path}"];
+  const listed = run("env", [`TMUX_TMPDIR=${house.dir}`, "tmux", ...list]).trim();
+  const [pane_id = "", tmux_socket = ""] = listed.split(" ");
+  const type = (text: string) =>
+    house.tmux(
+      "-L",
+      "person",
+      "send-keys",
+      "-t",
+      pane_id,
+      `${mesh} notify victim ${text} --from sam`,
+      "Enter",
+    );
+  type("before");
+  assert.equal(await house.voice("before"), "human");
+  const peer = { name: "worker", path: "/", backend: "generic", pane_id, tmux_socket };
+  const init = { method: "POST", body: JSON.stringify(peer) };
+  assert.equal((await (await fetch(`${house.url}/peers`, init)).json()).ok, true);
+  type("after");
+  assert.equal(await house.voice("after"), "unverified");
+});
+
+Deno.test("a program of another user gets nothing, whatever headers it sends", {
+  ignore: !isLinux || !isRoot || !has("setpriv") || !has("curl"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+  const status = (...args: string[]) =>
+    run("env", [...as, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", ...args]);
+  const page = ["-H", "Sec-Fetch-Site: same-origin", "-H", `Origin: ${house.url}`];
+  const upgrade = [
+    ...["-H", "Connection: Upgrade", "-H", "Upgrade: websocket"],
+    ...["-H", "Sec-WebSocket-Version: 13", "-H", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="],
+  ];
+  assert.equal(status(`${house.url}/health`), "200");
+  for (const headers of [[], page]) {
+    for (
+      const path of ["/peers", "/messages", "/dashboard", "/docs", "/openapi.json", "/metrics"]
+    ) {
+      assert.equal(status(...headers, house.url + path), "401", path);
+    }
+    const note = JSON.stringify({ from_peer: "sam", to_peer: "victim", text: "another user" });
+    assert.equal(status(...headers, "-d", note, `${house.url}/notify`), "401");
+    assert.equal(status(...headers, ...upgrade, `${house.url}/ws`), "401");
+  }
+  assert.equal(
+    run("curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", `${house.url}/peers`]),
+    "200",
+  );
+});
+
+Deno.test(
+  "another user holds few sockets open without the token, and has them again when they are gone",
+  {
+    ignore: !isLinux || !isRoot || !has("setpriv"),
+  },
+  async () => {
+    await using house = new House({ token: "a token of 16 letters" });
+    await house.ready();
+    const { hostname, port } = new URL(house.url);
+    const upgrade =
+      `GET /ws HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\nUpgrade: websocket\\r\\n` +
+      "Connection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\n" +
+      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\n\\r\\n";
+    const script = `for i in $(seq 10); do exec {fd}<>/dev/tcp/${hostname}/${port}; ` +
+      `printf '${upgrade}' >&$fd; read -r line <&$fd; echo $line; done`;
+    const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+    const answers = () =>
+      run("env", [...as, "bash", "-c", script]).trim().split("\n").map((line) =>
+        line.split(" ")[1]
+      );
+    const few = [...Array(8).fill("101"), "401", "401"];
+    assert.deepEqual(answers(), few);
+    await until("the end of the sockets", () => answers()[7] === "101");
+  },
+);
+
+Deno.test("a request that another user's program sends and leaves behind is refused", {
+  ignore: !isLinux || !isRoot || !has("setpriv"),
+}, async () => {
+  await using house = new House();
+  await house.ready();
+  const { hostname, port } = new URL(house.url);
+  const body = JSON.stringify({ from_peer: "sam", to_peer: "victim", text: "left behind" });
+  const head = `POST /notify HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\n` +
+    `Content-Length: ${body.length}\\r\\n\\r\\n`;
+  // The kernel takes the socket of a process that has closed it for root's.
+  const script = `for i in $(seq 50); do exec 3<>/dev/tcp/${hostname}/${port}; ` +
+    `printf '${head}${body}' >&3; exec 3>&-; done`;
+  const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+  await house.start([...as, "bash", "-c", script]).status;
+  const own = JSON.stringify({ from_peer: "cli", to_peer: "victim", text: "ours" });
+  await fetch(`${house.url}/notify`, { method: "POST", body: own });
+  assert.equal(await house.voice("ours"), "peer");
+  using db = new DatabaseSync(`${house.dir}/state/mesh.db`, { readOnly: true });
+  assert.equal(db.prepare("select 1 from messages where text = 'left behind'").get(), undefined);
+});

@@ -1,0 +1,67 @@
+/** A flood of connections: a process that cannot open one more file goes on once it is over. */
+
+import assert from "node:assert/strict";
+import { House } from "../../support/e2e/callers_fixture.ts";
+import { MAIN } from "../../support/e2e/programs.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const isLinux = Deno.build.os === "linux";
+/** Files that the process may have open, and connections that are made to it. */
+const FILES = 300, CONNECTIONS = 600;
+
+/** Holds more connections than the process can take, and lets go of them. */
+async function flood(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const held: Deno.TcpConn[] = [];
+  for (let made = 0; made < CONNECTIONS; made++) {
+    // In between it may not be listened on.
+    const connection = await Deno.connect({ hostname, port: Number(port) }).catch(() => undefined);
+    if (connection) held.push(connection);
+  }
+  assert.ok(held.length > FILES, `${held.length} connections`);
+  for (const connection of held) connection.close();
+}
+
+function answers(url: string): Promise<boolean> {
+  return until(`an answer of ${url}`, async () => {
+    const answer = await fetch(`${url}/health`).catch(() => undefined);
+    await answer?.body?.cancel();
+    return answer?.status === 200;
+  });
+}
+
+Deno.test("a daemon that cannot open one more file goes on afterwards", {
+  ignore: !isLinux,
+}, async () => {
+  await using house = new House({ files: FILES });
+  await house.ready();
+  await flood(house.url);
+  assert.ok(await answers(house.url));
+});
+
+Deno.test("a relay that cannot open one more file goes on afterwards", {
+  ignore: !isLinux,
+}, async () => {
+  const program = `ulimit -n ${FILES}; exec ${Deno.execPath()} run -A --cached-only ${MAIN} relay`;
+  const relay = new Deno.Command("bash", {
+    args: ["-c", program],
+    env: { RELAY_PORT: "0", NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const said = relay.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    let log = "";
+    const url = await until("the relay", async () => {
+      log += (await said.read()).value ?? "";
+      return /"url":"([^"]+)"/.exec(log)?.[1];
+    });
+    await flood(url);
+    assert.ok(await answers(url));
+  } finally {
+    await said.cancel();
+    relay.kill("SIGTERM");
+    await relay.status;
+  }
+});

@@ -1,0 +1,57 @@
+/** A client that repeats what it could not hear the answer to, against a daemon that is killed. */
+
+import assert from "node:assert/strict";
+import { RealDaemon, temporary } from "../../support/programs/child.ts";
+
+const KEYS = 60;
+const LANES = 6;
+/** How often the daemon is killed, and how much it may answer anew in each of its lives. */
+const LIVES = 3;
+const KEYS_A_LIFE = 15;
+
+/** Posts a note with a key; its id, or nothing when the daemon was gone before it could answer. */
+async function tell(port: number, key: number): Promise<string | undefined> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/notify`, {
+      method: "POST",
+      headers: { "idempotency-key": `key-${key}` },
+      body: JSON.stringify({ from_peer: "cli", to_peer: "bob", text: `Note ${key}` }),
+    });
+    return (await response.json()).delivery_id;
+  } catch (fault) {
+    if (fault instanceof TypeError || fault instanceof Deno.errors.ConnectionReset) {
+      return undefined;
+    }
+    throw fault;
+  }
+}
+
+Deno.test("what is repeated with its key until it is answered is said once, through kill -9", async () => {
+  using state = temporary();
+  const answered = new Map<number, string>();
+  for (let life = 0; life <= LIVES; life++) {
+    await using daemon = await RealDaemon.start(state.path);
+    const base = `http://127.0.0.1:${daemon.port}`;
+    if (life === 0) {
+      const body = JSON.stringify({ name: "bob", path: "/work", backend: "sdk" });
+      await (await fetch(`${base}/peers`, { method: "POST", body })).body?.cancel();
+    }
+    const enough = life < LIVES ? KEYS_A_LIFE * (life + 1) : Infinity;
+    let killed: Promise<void> | undefined;
+    /** Every lane repeats its keys from the first, and is cut off with others under way. */
+    const lane = async (first: number) => {
+      for (let key = first; key < KEYS && !killed; key += LANES) {
+        const delivery_id = await tell(daemon.port, key);
+        if (delivery_id === undefined) continue;
+        assert.equal(answered.get(key) ?? delivery_id, delivery_id, `key-${key} changed its id`);
+        answered.set(key, delivery_id);
+        if (answered.size >= enough) killed ??= daemon.kill();
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+    await killed;
+    if (life < LIVES) continue;
+    const { deliveries } = await (await fetch(`${base}/deliveries?limit=500`)).json();
+    assert.deepEqual([deliveries.length, answered.size], [KEYS, KEYS]);
+  }
+});

@@ -1,0 +1,62 @@
+/** Messages that fall due while the daemon is killed: none is lost, and none comes twice. */
+
+import assert from "node:assert/strict";
+import { RealDaemon, temporary } from "../../support/programs/child.ts";
+
+const COUNT = 48;
+/** They fall due one after another: each death finds some before, at and after their time. */
+const FIRST_MS = 1500, EVERY_MS = 100;
+const LIVES = 5;
+const POLL_MS = 20;
+const DEADLINE_MS = 60_000;
+
+async function json(base: string, path: string, body?: unknown) {
+  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  return await (await fetch(`${base}${path}`, init)).json();
+}
+
+async function fired(base: string): Promise<number> {
+  return (await json(base, "/schedules?state=fired")).schedules.length;
+}
+
+/** Looks until so many have fired; a deadline bounds it. */
+async function until(base: string, count: number): Promise<void> {
+  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
+    if (await fired(base) >= count) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error(`Fewer than ${count} fired`);
+}
+
+Deno.test("what falls due while the daemon is killed is sent once, and the record says so [c2.schedule.crash]", async () => {
+  using state = temporary();
+  for (let life = 0; life <= LIVES; life++) {
+    await using daemon = await RealDaemon.start(state.path);
+    const { base } = daemon;
+    if (life === 0) {
+      await json(base, "/peers", { name: "bob", path: "/work", backend: "sdk" });
+      for (let count = 0; count < COUNT; count++) {
+        const fire_at = new Date(Date.now() + FIRST_MS + count * EVERY_MS).toISOString();
+        const kind = count % 2 === 0 ? "notify" : "ask";
+        const said = { from_peer: "cli", to_peer: "bob", text: `Due ${count}`, kind, fire_at };
+        assert.match((await json(base, "/schedules", said)).schedule_id, /^sched-/);
+      }
+    }
+    if (life < LIVES) {
+      // As soon as a beat has sent more: the next ones are about to be.
+      await until(base, Math.min(COUNT, await fired(base) + 1));
+      await daemon.kill();
+      continue;
+    }
+    await until(base, COUNT);
+    const { deliveries } = await json(base, "/deliveries?limit=500");
+    const { schedules } = await json(base, "/schedules");
+    const texts: string[] = deliveries.map(({ text }: { text: string }) => text);
+    assert.deepEqual([texts.length, new Set(texts).size], [COUNT, COUNT]);
+    const told = schedules.map((one: { last_message_id: string }) => one.last_message_id);
+    const sent = deliveries.map((one: { correlation_id: string | null; delivery_id: string }) =>
+      one.correlation_id ?? one.delivery_id
+    );
+    assert.deepEqual(told.sort(), sent.sort());
+  }
+});

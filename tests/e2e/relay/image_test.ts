@@ -1,0 +1,130 @@
+/** The image is not built here, for no engine runs; but each of its lines is run that can be. */
+
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { parse } from "yaml";
+import { until } from "../../support/e2e/relay_lab.ts";
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+
+interface Line {
+  readonly stage: number;
+  readonly word: string;
+  readonly rest: string;
+}
+
+function lines(): Line[] {
+  let stage = -1;
+  return Deno.readTextFileSync(join(HOUSE, "Dockerfile")).split("\n")
+    .filter((line) => line.trim() !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const [word = "", ...rest] = line.split(" ");
+      if (word === "FROM") stage++;
+      return { stage, word, rest: rest.join(" ") };
+    });
+}
+
+const of = (word: string, stage: number) =>
+  lines().filter((line) => line.word === word && line.stage === stage).map(({ rest }) => rest);
+const [last] = lines().map(({ stage }) => stage).slice(-1);
+
+/** What each COPY takes, and where to. */
+function copies(stage: number) {
+  return of("COPY", stage).map((rest) => {
+    const words = rest.split(" ").filter((word) => !word.startsWith("--"));
+    return { from: words.slice(0, -1), to: words.at(-1) ?? "" };
+  });
+}
+
+/** The build stage, run in a folder of its own; its `out` is what the image takes. */
+function build(dir: string): void {
+  for (const { from, to } of copies(0)) {
+    for (const source of from) {
+      const target = to.endsWith("/") ? join(dir, to, basename(source)) : join(dir, to);
+      Deno.mkdirSync(dirname(target), { recursive: true });
+      cpSync(join(HOUSE, source), target, { recursive: true });
+    }
+  }
+  for (const rest of of("RUN", 0)) {
+    const command = new Deno.Command("sh", { args: ["-ec", rest], cwd: dir, stderr: "piped" });
+    const { success, stderr } = command.outputSync();
+    assert.ok(success, `RUN ${rest}\n${new TextDecoder().decode(stderr)}`);
+  }
+}
+
+/** A path of the image, as it is in the folder. */
+function inFolder(dir: string, text: string): string {
+  const moved = [
+    ["/usr/local/bin/deno", "out/bin/deno"],
+    ["/opt/mesh/mesh.js", "out/mesh.js"],
+    ["/data", "out/data"],
+  ] as const;
+  return moved.reduce((said, [from, to]) => said.replaceAll(from, join(dir, to)), text);
+}
+
+Deno.test("each file that the image copies is there, and what it copies is what the program is", () => {
+  for (const { from } of copies(0)) {
+    for (const source of from) Deno.statSync(join(HOUSE, source));
+  }
+  const ignored = Deno.readTextFileSync(join(HOUSE, ".dockerignore")).split("\n");
+  const taken = copies(0).flatMap(({ from }) => from);
+  assert.deepEqual(
+    ignored.filter((line) => line.startsWith("!")).map((line) => line.slice(1)).sort(),
+    taken.toSorted(),
+  );
+});
+
+Deno.test("the image runs as nobody of rank, keeps its data on a volume, and says how it is [c9.image]", () => {
+  const stage = last ?? 0;
+  assert.deepEqual(of("USER", stage), ["10001:10001"]);
+  assert.deepEqual(of("VOLUME", stage), ["/data"]);
+  assert.equal(of("RUN", stage).length, 0);
+  assert.equal(of("HEALTHCHECK", stage).length, 1);
+  assert.ok(!Deno.readTextFileSync(join(HOUSE, "Dockerfile")).includes("mesh_sk_"));
+});
+
+Deno.test("what the build stage makes is a relay that starts with the rights of the image", async () => {
+  const dir = Deno.makeTempDirSync({ prefix: "mesh-image-" });
+  try {
+    build(dir);
+    const [entry = "[]"] = of("ENTRYPOINT", last ?? 0);
+    const [, ...args] = JSON.parse(inFolder(dir, entry)) as string[];
+    const deno = join(dir, "out/bin/deno");
+    const env = { RELAY_PORT: "0", DENO_DIR: join(dir, "out/deno"), PATH: "/nowhere" };
+    const options = { args, cwd: join(dir, "out/data"), env, clearEnv: true };
+    const child = new Deno.Command(deno, { ...options, stderr: "piped" }).spawn();
+    let said = "";
+    const reading = child.stderr.pipeThrough(new TextDecoderStream())
+      .pipeTo(new WritableStream({ write: (text) => void (said += text) }));
+    try {
+      const url = await until("the relay", () => /"url":"([^"]+)"/.exec(said)?.[1]);
+      const { port } = new URL(url);
+      const [health = ""] = of("HEALTHCHECK", last ?? 0);
+      const [, ...look] = JSON.parse(health.slice(health.indexOf("CMD ") + 4)) as string[];
+      const looked = { args: look, env: { ...env, RELAY_PORT: port }, clearEnv: true };
+      assert.equal((await new Deno.Command(deno, looked).output()).code, 0);
+    } finally {
+      child.kill("SIGTERM");
+      assert.equal((await child.status).code, 0);
+      await reading;
+    }
+  } finally {
+    Deno.removeSync(dir, { recursive: true });
+  }
+});
+
+Deno.test("the example of a composition is whole, and its relay is reached by the proxy alone", () => {
+  const compose = parse(Deno.readTextFileSync(join(HOUSE, "docs/relay/compose.yaml")));
+  const { relay, proxy } = compose.services;
+  assert.equal(relay.ports, undefined);
+  assert.equal(relay.read_only, true);
+  assert.ok(relay.volumes.some((volume: string) => volume.endsWith(":/data")));
+  assert.deepEqual(proxy.ports, ["80:80", "443:443"]);
+  const [{ subnet }] = compose.networks.default.ipam.config;
+  assert.equal(relay.environment.RELAY_OAUTH_PROXY_MODE, "trusted");
+  assert.equal(relay.environment.RELAY_TRUSTED_PROXIES, subnet);
+  const caddy = Deno.readTextFileSync(join(HOUSE, "docs/relay/Caddyfile"));
+  assert.match(caddy, /reverse_proxy relay:8378/);
+  assert.match(caddy, /respond \/metrics 404/);
+});

@@ -1,0 +1,65 @@
+/** The protocol's own client connects by itself: from a 401 to a tool's answer. */
+
+import assert from "node:assert/strict";
+import {
+  Client,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  type OAuthTokens,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import { OAuthRelay } from "../../support/e2e/oauth_lab.ts";
+
+/** An app's memory, and where it would send the person's browser. */
+class Memory implements OAuthClientProvider {
+  readonly redirectUrl = "http://localhost:49152/callback";
+  readonly clientMetadata = { redirect_uris: [this.redirectUrl], client_name: "The SDK" };
+  address: URL | undefined;
+  held: OAuthTokens | undefined;
+  #client: OAuthClientInformationMixed | undefined;
+  #verifier = "";
+  #discovered: OAuthDiscoveryState | undefined;
+
+  clientInformation = () => this.#client;
+  saveClientInformation = (client: OAuthClientInformationMixed) => void (this.#client = client);
+  tokens = () => this.held;
+  saveTokens = (tokens: OAuthTokens) => void (this.held = tokens);
+  redirectToAuthorization = (address: URL) => void (this.address = address);
+  saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
+  codeVerifier = () => this.#verifier;
+  saveDiscoveryState = (state: OAuthDiscoveryState) => void (this.#discovered = state);
+  discoveryState = () => this.#discovered;
+}
+
+async function connected(relay: OAuthRelay, authProvider: Memory): Promise<Client> {
+  const client = new Client({ name: "app", version: "1" });
+  const address = new URL(`${relay.issuer}/mcp`);
+  await client.connect(new StreamableHTTPClientTransport(address, { authProvider }));
+  return client;
+}
+
+Deno.test("the protocol's own client registers, connects and refreshes by itself [4.oauth.foreign]", async () => {
+  await using relay = await OAuthRelay.start();
+  const memory = new Memory();
+  await assert.rejects(connected(relay, memory), UnauthorizedError);
+  assert.ok(memory.address, "it was told where to go");
+  const back = await relay.consent(memory.address);
+  const transport = new StreamableHTTPClientTransport(new URL(`${relay.issuer}/mcp`), {
+    authProvider: memory,
+  });
+  await transport.finishAuth(back.searchParams);
+  const first = memory.held;
+  assert.ok(first?.refresh_token);
+  const client = await connected(relay, memory);
+  assert.equal((await client.listTools()).tools.length, 6);
+  await client.close();
+  // An access token that is worth nothing any more is renewed without a word.
+  memory.held = { ...first, access_token: "mesh_at_over" };
+  const again = await connected(relay, memory);
+  const { structuredContent } = await again.callTool({ name: "list_machines", arguments: {} });
+  assert.match(JSON.stringify(structuredContent), /dm-[0-9a-f]{12}/);
+  assert.notEqual(memory.held?.refresh_token, first.refresh_token);
+  await again.close();
+});

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { systemClock } from "kit/core/clock.ts";
+import { FakeMesh } from "../../support/telegram/surface_fixture.ts";
+import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const HEALTH = {
+  status: "ok",
+  version: "1.2.3",
+  daemon_id: "dm-000000000001",
+  uptime_seconds: 1,
+  pid: 7,
+  peers: 2,
+  schema_version: 1,
+  capabilities: { ask_pull_delivery: true },
+  relay: { status: "disabled", url: null, last_connected_at: null, last_error: null },
+};
+
+/** A daemon's socket and inbox, on a port of this machine. */
+function serveMesh(mesh: FakeMesh) {
+  return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/health") return Response.json(HEALTH);
+    if (pathname !== "/ws") return mesh.fetch(request);
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    const end = mesh.dial(new URL(request.url), {
+      opened: () => {},
+      heard: (text) => socket.send(text),
+      closed: (code) => socket.readyState === WebSocket.OPEN && socket.close(code),
+    });
+    socket.onmessage = ({ data }) => end.send(String(data));
+    socket.onclose = () => end.close();
+    return response;
+  });
+}
+
+/** Ends the child with the test, however that ends. */
+function ended(child: Deno.ChildProcess, said: Promise<string>): AsyncDisposable {
+  let over = false;
+  child.status.then(() => over = true);
+  return {
+    async [Symbol.asyncDispose]() {
+      if (!over) child.kill("SIGKILL");
+      await child.status;
+      await said;
+    },
+  };
+}
+
+Deno.test("the program shows items, carries replies, outlives a lost line, and ends on Ctrl-C", async () => {
+  const cwd = Deno.makeTempDirSync();
+  const bot = new FakeBotApi(systemClock), mesh = new FakeMesh(systemClock);
+  await using daemon = serveMesh(mesh);
+  await using api = Deno.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    onListen: () => {},
+    onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C cut off.
+  }, bot.fetch);
+  const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--cached-only", "--config", config, main, "surface", "telegram"],
+    cwd,
+    env: {
+      MESH_CONFIG: join(cwd, "none.yaml"),
+      MESH_STATE: cwd,
+      MESH_DAEMON__PORT: String(daemon.addr.port),
+      MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
+      MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
+      TELEGRAM_API_BASE: `http://127.0.0.1:${api.addr.port}`,
+      HTTPS_PROXY: "http://127.0.0.1:9",
+      NO_COLOR: "1",
+    },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const said = new Response(child.stderr).text();
+  await using _ = ended(child, said);
+  await until("the greeting", () => mesh.greetings.length === 1 || undefined);
+  mesh.item({ text: "Ready?" });
+  await until("the receipt", () => mesh.receipts.length === 1 || undefined);
+  bot.reply(bot.told[0]?.message_id ?? 0, "Yes");
+  await until("the reply", () => mesh.replies.length === 1 || undefined);
+  assert.partialDeepStrictEqual(mesh.replies, [{ surface: "telegram", text: "Yes" }]);
+  mesh.close(1001);
+  await until("the next line", () => mesh.greetings.length === 2 || undefined);
+  child.kill("SIGINT");
+  assert.equal((await child.status).code, 0, await said);
+  assert.match(await said, /shown in chat 815[^]*The daemon is away[^]*The daemon is back/);
+  assert.doesNotMatch(await said, /topsecret/);
+  Deno.removeSync(cwd, { recursive: true });
+});

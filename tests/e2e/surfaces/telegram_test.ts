@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { systemClock } from "kit/core/clock.ts";
+import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
+import { until } from "../../support/e2e/waiting.ts";
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+
+/** A program of ours, ended with the test. */
+class Child implements AsyncDisposable {
+  readonly #process: Deno.ChildProcess;
+  readonly said: Promise<string>;
+  #over = false;
+
+  constructor(words: string[], cwd: string, env: Record<string, string>) {
+    const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+    this.#process = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--cached-only", "--config", config, main, ...words],
+      cwd,
+      env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), MESH_STATE: cwd, NO_COLOR: "1" },
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    this.#process.status.then(() => this.#over = true);
+    this.said = new Response(this.#process.stderr).text();
+  }
+
+  async end(signal: Deno.Signal): Promise<number> {
+    if (!this.#over) this.#process.kill(signal);
+    const { code } = await this.#process.status;
+    await this.said;
+    return code;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL");
+  }
+}
+
+/** A state directory, a Bot API, and programs on them. */
+function place() {
+  const cwd = Deno.makeTempDirSync();
+  const bot = new FakeBotApi(systemClock);
+  const server = Deno.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    onListen: () => {},
+    onError: () => new Response(null, { status: 500 }), // A poll whose program has ended.
+  }, bot.fetch);
+  const env = {
+    MESH_DAEMON__PORT: "0",
+    MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef",
+    MESH_HUMAN__NAME: "sam",
+    MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
+    MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
+    TELEGRAM_API_BASE: `http://127.0.0.1:${server.addr.port}`,
+  };
+  const address = () => {
+    try {
+      return String(JSON.parse(Deno.readTextFileSync(join(cwd, "daemon.json"))).url);
+    } catch (fault) {
+      if (fault instanceof Deno.errors.NotFound) return undefined;
+      throw fault;
+    }
+  };
+  const headers = { authorization: "Bearer 0123456789abcdef" };
+  return {
+    bot,
+    async daemon() {
+      const child = new Child(["daemon"], cwd, env);
+      await until("daemon.json", address);
+      return child;
+    },
+    async surface() {
+      const child = new Child(["surface", "telegram"], cwd, env);
+      await this.connected();
+      return child;
+    },
+    connected: () =>
+      until("the surface", async () => {
+        const { peers } = await (await fetch(`${address()}/peers`, { headers })).json();
+        const there = peers.some((one: { name: string; ws_connected: boolean }) =>
+          one.name === "telegram" && one.ws_connected
+        );
+        return there || undefined;
+      }),
+    async post(path: string, body: unknown) {
+      const init = { method: "POST", body: JSON.stringify(body), headers };
+      return await (await fetch(`${address()}${path}`, init)).json();
+    },
+    get: async (path: string) => await (await fetch(`${address()}${path}`, { headers })).json(),
+    async [Symbol.asyncDispose]() {
+      await server.shutdown();
+      Deno.removeSync(cwd, { recursive: true });
+    },
+  };
+}
+
+Deno.test("a question reaches the chat, a tap answers it, and the asker has the answer [c8.telegram]", async () => {
+  await using p = place();
+  await using _daemon = await p.daemon();
+  await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
+  await using surface = await p.surface();
+  const options = [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }];
+  const { correlation_id, inbox } = await p.post("/ask", {
+    from_peer: "ada",
+    to_peer: "sam",
+    text: "Fruit?",
+    question: { kind: "choice", options },
+  });
+  assert.deepEqual(inbox.surfaces, ["telegram"]);
+  const told = await until("the message", () => p.bot.told[0]);
+  assert.equal(told.text, "❓ ada asks:\nFruit?");
+  const push = await until("the receipt", async () => {
+    const [push] = (await p.get(`/inbox/${inbox.item_id}`)).pushes;
+    return push.status === "pending" ? undefined : push;
+  });
+  const ref = String(told.message_id);
+  assert.partialDeepStrictEqual(push, {
+    surface: "telegram",
+    status: "pushed",
+    surface_ref: ref,
+    surface_refs: [ref],
+    verified: true,
+  });
+  p.bot.tap(told.message_id, "Pears");
+  const ask = await until("the answer", async () => {
+    const ask = await p.get(`/asks/${correlation_id}`);
+    return ask.state === "closed" ? ask : undefined;
+  });
+  assert.equal(ask.answer.option_id, "b");
+  await until("the choice", () => told.keyboard?.[0]?.[0]?.text === "✓ Pears" || undefined);
+  assert.equal(await surface.end("SIGINT"), 0, await surface.said);
+});
+
+Deno.test("restarts of daemon and surface lose nothing, and show nothing twice", async () => {
+  await using p = place();
+  const first = await p.daemon();
+  await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
+  await using one = await p.surface();
+  const ask = async (text: string) =>
+    (await p.post("/ask", { from_peer: "ada", to_peer: "sam", text })).correlation_id;
+  const texts = () => p.bot.told.map(({ text }) => text.split("\n")[1]);
+  /** How many pushes have their receipt. */
+  const pushed = async (count: number) => {
+    const { items } = await p.get("/inbox?surface=telegram");
+    return items.length === count || undefined;
+  };
+  const id = await ask("first");
+  await until("the first", () => texts().length === 1 || undefined);
+  await first.end("SIGTERM");
+  await using _second = await p.daemon();
+  await p.connected();
+  await ask("second");
+  await until("the second", () => pushed(2));
+  await one.end("SIGKILL");
+  await until("its end", async () => {
+    const { peers } = await p.get("/peers?status=offline");
+    return peers.some(({ name }: { name: string }) => name === "telegram") || undefined;
+  });
+  await ask("third");
+  await using two = await p.surface();
+  await until("the third", () => pushed(3));
+  assert.deepEqual(texts(), ["first", "second", "third"]);
+  p.bot.reply(p.bot.told[0]?.message_id ?? 0, "Yes, the first");
+  const closed = await until("the reply", async () => {
+    const ask = await p.get(`/asks/${id}`);
+    return ask.state === "closed" ? ask : undefined;
+  });
+  assert.deepEqual([closed.reply, closed.close_reason], ["Yes, the first", "ack_with_msg"]);
+  assert.equal(await two.end("SIGTERM"), 0);
+  assert.doesNotMatch(await one.said + await two.said, /topsecret|0123456789abcdef/);
+});

@@ -1,0 +1,94 @@
+/** Builds the program and runs it from another directory, with nothing but what it imports. */
+
+import { fileURLToPath } from "node:url";
+import { VERSION } from "kit/http/contract.ts";
+import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { runParts } from "../support/programs/program.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** A part for each role and what roles share, so that none pays for another's. */
+const PARTS = `${ROOT}dist/parts`;
+const BUNDLE = `${PARTS}/main.js`;
+const EXECUTABLE = `${ROOT}dist/mesh`;
+const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+
+interface Ran {
+  readonly success: boolean;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(program: string, args: readonly string[], cwd: string): Promise<Ran> {
+  const command = new Deno.Command(program, { args: [...args], cwd, env: { NO_COLOR: "1" } });
+  const { success, stdout, stderr } = await command.output();
+  const decoder = new TextDecoder();
+  return { success, out: decoder.decode(stdout), err: decoder.decode(stderr) };
+}
+
+/** Runs Deno on the sources; what it says is shown when it fails. */
+async function mustRun(args: readonly string[]): Promise<void> {
+  print(`$ deno ${args.join(" ").replaceAll(ROOT, "")}`);
+  const { success, err } = await run(Deno.execPath(), args, ROOT);
+  if (!success) throw new Error(`deno ${args[0]} failed:\n${err}`);
+}
+
+/** Whether a program answers as ours: `--version` and `--help`, in a folder without our files. */
+async function prove(what: string, program: string, args: readonly string[]): Promise<void> {
+  const elsewhere = Deno.makeTempDirSync();
+  try {
+    const version = await run(program, [...args, "--version"], elsewhere);
+    const help = await run(program, [...args, "--help"], elsewhere);
+    if (version.out.trim() !== VERSION || !help.out.startsWith("Usage: mesh")) {
+      throw new Error(`${what} does not answer:\n${version.out}${version.err}${help.err}`);
+    }
+    print(`${what} answers --version and --help from another directory`);
+  } finally {
+    Deno.removeSync(elsewhere, { recursive: true });
+  }
+}
+
+/** Nothing but the parts: no configuration, no package that would have to be fetched. */
+const ALONE = ["--no-remote", "--no-npm"];
+const GREETING = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "build", version: VERSION },
+  },
+};
+
+/** Whether the daemon has what it loads only when it is asked for. */
+async function proveDaemon(): Promise<void> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path, { flags: ALONE });
+  const headers = { "content-type": "application/json" };
+  const greeting = { method: "POST", headers, body: JSON.stringify(GREETING) };
+  for (
+    const [path, init] of [["/metrics", {}], ["/openapi.json", {}], ["/mcp", greeting]] as const
+  ) {
+    const response = await fetch(`${daemon.base}${path}`, init);
+    if (!response.ok) throw new Error(`${path} of the bundle: ${await response.text()}`);
+    await response.body?.cancel();
+  }
+  print("The bundle's daemon answers with all that it loads late");
+}
+
+print("$ deno task parts");
+await runParts();
+const alone = ["run", "-A", "--no-config", "--no-lock", ...ALONE, BUNDLE];
+await prove("The bundle", Deno.execPath(), alone);
+await proveDaemon();
+
+/** The runtime part of an executable; where none can be fetched, Deno itself stands in for it. */
+const runtime = Deno.env.get("DENORT_BIN");
+if (runtime) {
+  const settings = ["-A", "--no-check", "--no-config", "--unstable-no-legacy-abort"];
+  await mustRun(["compile", ...settings, "--output", EXECUTABLE, BUNDLE]);
+  const { out } = await run(EXECUTABLE, ["--version"], "/");
+  if (out.startsWith("deno ")) {
+    print("The executable is built; Deno stands in for its runtime part");
+  } else await prove("The executable", EXECUTABLE, []);
+} else print("skipped: the executable: DENORT_BIN names no runtime part");

@@ -1,0 +1,54 @@
+/** The log: one line of JSON a fact, for operators, with nothing in it that must not be read. */
+
+import assert from "node:assert/strict";
+import { jsonLog } from "kit/core/log.ts";
+import { FakeClock } from "../../support/clock.ts";
+
+function ears() {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => {
+    assert.ok(!line.includes("\n"), "one line a fact");
+    lines.push(JSON.parse(line));
+  };
+  return { lines, log: jsonLog(new FakeClock(), "info", write) };
+}
+
+Deno.test("a line says when, how grave, what, and its fields", () => {
+  const { lines, log } = ears();
+  log.warn("Cannot reach the relay", { attempt: 3, why: "two\nlines" });
+  assert.deepEqual(lines, [{
+    time: "2030-01-01T00:00:00.000Z",
+    level: "warn",
+    what: "Cannot reach the relay",
+    attempt: 3,
+    why: "two\nlines",
+  }]);
+});
+
+Deno.test("what is below the level is not written", () => {
+  const { lines, log } = ears();
+  log.debug("Too quiet");
+  for (const level of ["info", "warn", "error"] as const) log[level]("Told");
+  assert.deepEqual(lines.map(({ level }) => level), ["info", "warn", "error"]);
+});
+
+Deno.test("secrets and texts are hidden, at any depth and in any spelling", () => {
+  const { lines, log } = ears();
+  const secret = "s3cr3t";
+  const names = ["auth_token", "refreshToken", "client_secret", "PASSWORD", "Authorization"];
+  const fields = Object.fromEntries(
+    [...names, "text", "birth_certificate", "code_verifier"].map((name) => [name, secret]),
+  );
+  log.info("Told", { ...fields, deep: [{ ...fields }], context: "of the text" });
+  assert.ok(!JSON.stringify(lines).includes(secret));
+  assert.equal(lines[0]?.["context"], "of the text");
+});
+
+Deno.test("a fault is told with its cause and where it was", () => {
+  const { lines, log } = ears();
+  log.error("A route failed", { fault: new Error("outer", { cause: new TypeError("inner") }) });
+  const fault = lines[0]?.["fault"] as { message: string; stack: string; cause: unknown };
+  assert.equal(fault.message, "outer");
+  assert.match(fault.stack, /log_test\.ts/);
+  assert.deepEqual((fault.cause as { name: string }).name, "TypeError");
+});

@@ -1,0 +1,121 @@
+/** Every pair of state and event of every machine: a row says where it leads, or it is refused. */
+
+import assert from "node:assert/strict";
+import { machine } from "kit/core/machine.ts";
+import { askMachine, CLOSINGS } from "../../../daemon/features/asks/machine.ts";
+import { migrations } from "../../../daemon/app/migrations/migrations.ts";
+import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
+import { machines, machinesOf } from "../../support/machines.ts";
+
+const MACHINES = await machines();
+
+/** Where each machine's state is stored: the column whose `check` lists the states. */
+// deno-fmt-ignore
+const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
+  peer:     ["peers",    "status"   ],
+  ask:      ["messages", "ask_state"],
+  delivery: ["messages", "state"    ],
+  spawn:    ["spawns",   "registration_state"],
+  restart:  ["restarts", "state"    ],
+  job:      ["jobs",     "state"    ],
+  attempt:  ["job_attempts", "state"],
+  template: ["job_templates", "state"],
+  schedule: ["schedules", "state"   ],
+  uplink:   "memory",
+  oauth_client:        ["oauth_clients",        "state"],
+  oauth_grant:         ["oauth_grants",         "state"],
+  oauth_code:          ["oauth_codes",          "state"],
+  oauth_refresh_token: ["oauth_refresh_tokens", "state"],
+};
+
+for (const { machine } of MACHINES) {
+  const { name, rows, states } = machine;
+  Deno.test(`${name}: every pair of state and event has its row, or is illegal`, () => {
+    const events = new Set(rows.map(([, on]) => on));
+    let led = 0;
+    for (const from of states) {
+      for (const on of events) {
+        const row = rows.find((row) => row[0] === from && row[1] === on);
+        assert.equal(machine.takes(from, on), row !== undefined);
+        if (row) {
+          assert.equal(machine.step(from, on), row[2]);
+          led++;
+        } else {
+          const refusal = { code: "illegal_transition", fields: { machine: name, from, on } };
+          assert.throws(() => machine.step(from, on), refusal);
+        }
+      }
+    }
+    assert.equal(led, rows.length);
+  });
+
+  Deno.test(`${name}: every state is reached from the first one, and a final one has no way out`, () => {
+    const reached = new Set(states.slice(0, 1));
+    for (const _ of states) {
+      for (const [from, , to] of rows) if (reached.has(from)) reached.add(to);
+    }
+    assert.deepEqual([...reached].sort(), states.toSorted());
+    for (const state of states) {
+      assert.equal(machine.isFinal(state), !rows.some(([from]) => from === state));
+    }
+  });
+
+  Deno.test(`${name}: the database allows the machine's states, and no others`, () => {
+    const stored = COLUMNS[name];
+    assert.ok(stored, `say in COLUMNS where the state of "${name}" is stored`);
+    if (stored === "memory") return;
+    const [table, column] = stored;
+    assert.deepEqual(allowed(table, column), states.toSorted());
+  });
+}
+
+/** What the newest `check` of a column lists. */
+function allowed(table: string, column: string): string[] {
+  const created = new RegExp(`create table ${table} \\((.*?)\\) strict`, "s");
+  const all = [...migrations, ...relayMigrations];
+  const body = all.flatMap((sql) => created.exec(sql)?.[1] ?? []).at(-1) ?? "";
+  const list = new RegExp(`\\b${column} text[^,]*? check \\(${column} in\\s*\\(([^)]*)\\)`);
+  const words = list.exec(body)?.[1] ?? "";
+  return [...words.matchAll(/'(\w+)'/g)].map(([, word = ""]) => word).sort();
+}
+
+Deno.test("the machines of the house are found, each with its own name", () => {
+  const names = MACHINES.map(({ machine }) => machine.name);
+  assert.equal(new Set(names).size, names.length);
+  for (const name of ["ask", "delivery", "peer", "uplink", "oauth_grant"]) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+Deno.test("a machine that its file does not export is an error, and not left untested", async () => {
+  const path = "daemon/features/asks/machine.ts";
+  const text = Deno.readTextFileSync(new URL(`../../../${path}`, import.meta.url));
+  assert.equal((await machinesOf({ path, text, code: text })).length, 1);
+  const code = `${text}\nconst hidden = machine("hidden", []);\n`;
+  await assert.rejects(machinesOf({ path, text, code }), /2 calls of machine\(\), and 1 machines/);
+});
+
+Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {
+  for (const [reason, [on]] of Object.entries(CLOSINGS)) {
+    assert.equal(askMachine.step("open", on), "closed", reason);
+    assert.throws(() => askMachine.step("closed", on), { code: "illegal_transition" });
+  }
+  const used = new Set<string>(Object.values(CLOSINGS).map(([on]) => on));
+  for (const [, on, to] of askMachine.rows) {
+    assert.equal(used.has(on), to === "closed", `${on} needs a close reason`);
+  }
+});
+
+Deno.test("a table with two rows for one event is a mistake, found at the start", () => {
+  assert.throws(() => machine("door", [["open", "shut", "closed"], ["open", "shut", "open"]]), {
+    message: `Machine "door" has two rows for one event`,
+  });
+});
+
+Deno.test("a misspelt state or event does not compile", () => {
+  const door = machine("door", [["open", "shut", "closed"]]);
+  // @ts-expect-error There is no state "opne".
+  assert.throws(() => door.step("opne", "shut"), { code: "illegal_transition" });
+  // @ts-expect-error There is no event "slammed".
+  assert.equal(door.takes("open", "slammed"), false);
+});

@@ -1,0 +1,29 @@
+/** Every reason of a delivery can be explained. */
+
+import assert from "node:assert/strict";
+import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
+import { type Reason, REASONS, sentenceOf } from "../../../kit/core/reasons.ts";
+import { reasonOf } from "../../../cli/output/why.ts";
+
+Deno.test("`mesh why` explains each reason in words, and none by its code", () => {
+  for (const [code, sentence] of Object.entries(REASONS)) {
+    assert.equal(reasonOf(code), sentence);
+    assert.match(sentence, /^[a-z].* .*[a-z0-9]$/, code);
+    assert.doesNotMatch(sentence, /_/, code);
+  }
+});
+
+Deno.test("a reason of another version, or in a client's own words, is shown as it is", () => {
+  assert.equal(sentenceOf("out_of_paper"), "out of paper");
+  assert.equal(sentenceOf("toString"), "toString");
+  assert.equal(sentenceOf("The disk is full"), "The disk is full");
+});
+
+Deno.test("a reason without a sentence does not compile", () => {
+  // @ts-expect-error It has no sentence.
+  const readiness: Readiness = { ready: false, reason: "out_of_paper" };
+  // @ts-expect-error It has no sentence.
+  const receipt: Receipt = { state: "refused", reason: "out_of_paper" };
+  const known: Reason = "dialog_open";
+  assert.ok(!readiness.ready && receipt.state === "refused" && known in REASONS);
+});

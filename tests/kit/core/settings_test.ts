@@ -1,0 +1,160 @@
+/** Settings: one run names every mistake, secrets stay hidden, and nothing is believed unread. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import * as z from "zod";
+import { readSettings, Secret } from "kit/core/settings.ts";
+import { readConfig, SETTINGS } from "../../../daemon/app/config.ts";
+import { configPath, statePath } from "../../../daemon/host/paths.ts";
+import { parseYaml } from "../../../kit/core/yaml.ts";
+
+const HOME = { HOME: "/home/ada" };
+const PATH = "/home/ada/.config/mesh/config.yaml";
+const TOKEN = "0123456789abcdef";
+
+function read(file: string | undefined, env: Record<string, string> = {}) {
+  return readConfig({ ...HOME, ...env }, () => file);
+}
+
+/** The lines of the refusal, one a mistake, without its headline. */
+function mistakes(file: string, env: Record<string, string> = {}): string[] {
+  try {
+    read(file, env);
+  } catch (fault) {
+    assert.ok(fault instanceof Error);
+    const [headline, ...lines] = fault.message.split("\n  ");
+    assert.equal(headline, "Cannot read the configuration:");
+    return lines;
+  }
+  return [];
+}
+
+Deno.test("without a word, every setting has its default", () => {
+  const config = read(undefined);
+  assert.deepEqual([config["daemon.host"], config["daemon.port"]], ["127.0.0.1", 8377]);
+  assert.equal(config["daemon.auth_token"], undefined);
+  assert.deepEqual(Object.keys(config), Object.keys(SETTINGS));
+});
+
+Deno.test("the environment overrides the file, and a variable is its key in capitals", () => {
+  const file = "daemon: {port: 9000, history_days: 7, allowed_hosts: [mesh.test]}";
+  const env = { MESH_DAEMON__PORT: "9001", MESH_DAEMON__QUEUE__MAX_PER_PEER: "5" };
+  const config = read(file, env);
+  assert.deepEqual([config["daemon.port"], config["daemon.history_days"]], [9001, 7]);
+  assert.equal(config["daemon.queue.max_per_peer"], 5);
+  assert.deepEqual(config["daemon.allowed_hosts"], ["mesh.test"]);
+});
+
+Deno.test("an environment value is read as YAML: numbers, flags and lists mean what they say", () => {
+  const config = read("", {
+    MESH_DAEMON__ALLOWED_HOSTS: "[a.test, b.test]",
+    MESH_DAEMON__MCP__ENABLED: "false",
+    MESH_HUMAN__NAME: "sam",
+  });
+  assert.deepEqual(config["daemon.allowed_hosts"], ["a.test", "b.test"]);
+  assert.deepEqual([config["daemon.mcp.enabled"], config["human.name"]], [false, "sam"]);
+});
+
+Deno.test("an environment value that only looks like a number or a map is a text", () => {
+  const config = read("", {
+    MESH_DAEMON__AUTH_TOKEN: "1234567890123456",
+    MESH_DAEMON__HOST: "::",
+    MESH_HUMAN__NAME: "007",
+  });
+  assert.equal(config["daemon.auth_token"]?.reveal(), "1234567890123456");
+  assert.deepEqual([config["daemon.host"], config["human.name"]], ["::", "007"]);
+});
+
+Deno.test("one run names every mistake: the key's path, what was found and what is allowed", () => {
+  const file = `
+    daemon: {port: 70000, queue: {ttl_seconds: soon}, mcp: yes please, colour: red}
+    human: {name: "two words"}
+    kitchen: {}
+  `;
+  const lines = mistakes(file, { MESH_DAEMON__HISTORY_DAYS: "0", MESH_DAEMON__PORTS: "1" });
+  // deno-fmt-ignore
+  const expected: [key: string, found: RegExp, allowed: RegExp][] = [
+    ["daemon.port",              /found 70000 \(.*config\.yaml\)/,            /0 to 65535/       ],
+    ["daemon.queue.ttl_seconds", /found "soon"/,                              /seconds/          ],
+    ["daemon.mcp",               /found "yes please"/,                        /enabled, allow_/  ],
+    ["daemon.colour",            /unknown key, found in .*config\.yaml/,      /host, port, /     ],
+    ["human.name",               /found "two words"/,                         /letters, digits/  ],
+    ["kitchen",                  /unknown key, found in .*config\.yaml/,      /daemon,.* human/    ],
+    ["daemon.history_days",      /found 0 \(MESH_DAEMON__HISTORY_DAYS\)/,     /1 to 3650/        ],
+    ["daemon.ports",             /unknown key, found in MESH_DAEMON__PORTS/,  /mesh config/      ],
+  ];
+  for (const [key, found, allowed] of expected) {
+    const line = lines.find((line) => line.startsWith(`${key}: `)) ?? `nothing of ${key}`;
+    assert.match(line, found);
+    assert.match(line.split("allowed: ")[1] ?? line, allowed);
+  }
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+});
+
+Deno.test("a key that every object has is as unknown as any other", () => {
+  for (const key of ["constructor", "toString", "hasOwnProperty"]) {
+    assert.match(mistakes(`${key}: 1`).join(), /unknown key/, key);
+  }
+});
+
+Deno.test("a secret is shown nowhere: not in a complaint, not as JSON, not in a text", () => {
+  const short = "hunter→2";
+  const lines = mistakes(`daemon: {auth_token: ${short}}`);
+  assert.match(lines.join(), /^daemon\.auth_token: found a value .*; allowed: .*ASCII/);
+  assert.ok(!lines.join().includes(short));
+  const token = read(`daemon: {auth_token: ${TOKEN}}`)["daemon.auth_token"];
+  assert.equal(token?.reveal(), TOKEN);
+  for (const shown of [JSON.stringify({ token }), String(token), Deno.inspect(token)]) {
+    assert.ok(!shown.includes(TOKEN), shown);
+  }
+  assert.equal(JSON.stringify(token), `"[hidden]"`);
+});
+
+Deno.test("a host that is not loopback needs a token beside it", () => {
+  for (const host of ["0.0.0.0", "192.168.1.5", "mesh.test", "::", "127.evil.test"]) {
+    assert.match(mistakes(`daemon: {host: "${host}"}`).join(), /without daemon\.auth_token/, host);
+    assert.equal(read(`daemon: {host: "${host}", auth_token: ${TOKEN}}`)["daemon.host"], host);
+  }
+  for (const host of ["localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"]) {
+    assert.equal(read(`daemon: {host: "${host}"}`)["daemon.host"], host);
+  }
+});
+
+Deno.test("a file that is no YAML, or no table, is named", () => {
+  assert.match(mistakes("daemon: [").join(), /config\.yaml: not YAML/);
+  assert.match(mistakes("daemon: {}\n---\nhuman: {}").join(), /not YAML: found 2 documents/);
+  assert.match(mistakes("human: {}\nhuman: {}").join(), /not YAML/);
+  assert.match(mistakes("just words").join(), /config\.yaml: found "just words"/);
+  assert.deepEqual(mistakes("# only a comment"), []);
+});
+
+Deno.test("the file and the state are where XDG says, or where MESH_CONFIG and MESH_STATE say", () => {
+  assert.equal(configPath(HOME), PATH);
+  assert.equal(configPath({ ...HOME, XDG_CONFIG_HOME: "/xdg" }), "/xdg/mesh/config.yaml");
+  assert.equal(configPath({ ...HOME, MESH_CONFIG: "/mine.yaml" }), "/mine.yaml");
+  assert.equal(statePath(HOME), "/home/ada/.local/state/mesh");
+  assert.equal(statePath({ ...HOME, XDG_STATE_HOME: "/xdg" }), "/xdg/mesh");
+  assert.equal(statePath({ ...HOME, MESH_STATE: "/mine" }), "/mine");
+});
+
+const TABLE = {
+  "a.port": z.number().int().describe("a port").default(1),
+  "a.b.words": z.array(z.string()).describe("a list of words").default([]),
+  "secret": z.string().min(3).transform((text) => new Secret(text)).optional(),
+};
+
+Deno.test("whatever is said, it is read or refused with the one error", () => {
+  const key = fc.constantFrom("a", "b", "port", "words", "secret", "other");
+  const file = fc.oneof(fc.jsonValue(), fc.dictionary(key, fc.dictionary(key, fc.jsonValue())));
+  const name = fc.constantFrom("MESH_A__PORT", "MESH_A__B__WORDS", "MESH_A__", "MESH_X__Y");
+  const env = fc.dictionary(fc.oneof(name, fc.string()), fc.string());
+  fc.assert(fc.property(file, env, (file, env) => {
+    try {
+      const said = { file, file_name: "file", env, parse: parseYaml };
+      const { "a.port": port, "a.b.words": words } = readSettings(TABLE, said);
+      assert.ok(Number.isInteger(port) && Array.isArray(words));
+    } catch (fault) {
+      assert.match(String(fault), /^Error: Cannot read the configuration:\n {2}.+/);
+    }
+  }));
+});

@@ -1,0 +1,314 @@
+/** The group's rules (style 2.5): what is told is on the disk, and what is lost is never told. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import * as z from "zod";
+import { jsonLog } from "kit/core/log.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { FakeClock } from "../../support/clock.ts";
+
+const TABLES = [
+  "create table parents (id integer primary key) strict",
+  `create table words (
+    word text not null,
+    parent integer references parents (id) deferrable initially deferred
+  ) strict`,
+];
+const Word = z.object({ word: z.string() });
+const STORAGE_FAILED = { code: "storage_failed" };
+
+function open(path = ":memory:") {
+  const logged: string[] = [];
+  const log = jsonLog(new FakeClock(), "debug", (line) => logged.push(JSON.parse(line).what));
+  const db = new Database(path, TABLES, log);
+  const add = (word: string) =>
+    db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
+  const words = () => db.all(Word, "select word from words").map(({ word }) => word);
+  const told: string[] = [];
+  /** A verb that writes a word, and tells of it once it is durable. */
+  const say = (word: string, after = () => {}) =>
+    db.transact(() => {
+      add(word);
+      db.afterCommit(() => void told.push(word));
+      after();
+    });
+  /** A row whose parent does not exist: SQLite finds out at the commit. */
+  const orphan = () => db.transact((tx) => void tx.run("insert into words values ('orphan', 404)"));
+  return {
+    db,
+    add,
+    words,
+    told,
+    say,
+    orphan,
+    logged,
+    [Symbol.dispose]: () => db[Symbol.dispose](),
+  };
+}
+
+/** More turns of the loop than a group stays open. */
+const TURNS = 10;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Until the open group is committed, or given up. */
+async function settled(db: Database): Promise<void> {
+  await db.durable()?.catch((fault) => assert.ok(isProblem(fault, "storage_failed")));
+}
+
+function temporary() {
+  const folder = Deno.makeTempDirSync();
+  return {
+    path: `${folder}/mesh.db`,
+    [Symbol.dispose]: () => Deno.removeSync(folder, { recursive: true }),
+  };
+}
+
+Deno.test("disk full in the second of three verbs: the first is lost and told so, the third stands", async () => {
+  using t = open();
+  t.say("before");
+  t.db.flush();
+  t.db.transact((tx) => tx.run("pragma max_page_count = 8"));
+  t.say("first");
+  const first = t.db.durable();
+  assert.throws(() => t.say("second".repeat(20_000)), STORAGE_FAILED);
+  t.say("third");
+  await assert.rejects(first ?? Promise.resolve(), STORAGE_FAILED);
+  await t.db.durable();
+  assert.deepEqual(t.words(), ["before", "third"]);
+  assert.deepEqual(t.told, ["before", "third"]);
+  assert.deepEqual(t.logged, ["A transaction was given up"]);
+});
+
+Deno.test("a commit that fails: every verb of the turn hears of it, and no effect runs", async () => {
+  using t = open();
+  t.say("first");
+  const first = t.db.durable();
+  t.orphan();
+  const second = t.db.durable();
+  for (const heard of await Promise.allSettled([first, second])) {
+    assert.ok(heard.status === "rejected" && isProblem(heard.reason, "storage_failed"));
+  }
+  assert.deepEqual([t.words(), t.told, t.db.commits], [[], [], TABLES.length]);
+  assert.deepEqual(t.logged, ["A commit failed"]);
+  t.say("later");
+  await t.db.durable();
+  assert.deepEqual([t.words(), t.told], [["later"], ["later"]]);
+});
+
+Deno.test("a commit that fails is thrown by flush and by transactNow, with its cause inside", () => {
+  using t = open();
+  t.orphan();
+  assert.throws(() => t.db.flush(), (fault) => {
+    assert.ok(isProblem(fault, "storage_failed"));
+    assert.match(String(fault.cause), /FOREIGN KEY/);
+    return true;
+  });
+  const orphan = () =>
+    void t.db.transact((tx) => tx.run("insert into words values ('orphan', 404)"));
+  assert.throws(() => t.db.transactNow(orphan), STORAGE_FAILED);
+  assert.deepEqual([t.words(), t.db.durable()], [[], undefined]);
+});
+
+Deno.test("a verb that throws rolls back alone, and its effects are cut off with it", async () => {
+  using t = open();
+  t.say("first");
+  const no = new Problem("no_target", {});
+  assert.throws(() =>
+    t.say("second", () => {
+      throw no;
+    }), no);
+  t.say("third");
+  await t.db.durable();
+  assert.deepEqual([t.words(), t.told], [["first", "third"], ["first", "third"]]);
+});
+
+Deno.test("a statement that SQLite refuses is undone like any verb, and is no failure of storage", async () => {
+  using t = open();
+  t.db.transact((tx) => void tx.run("insert into parents values (1)"));
+  assert.throws(() => {
+    t.say("twice", () => void t.db.transact((tx) => tx.run("insert into parents values (1)")));
+  }, /UNIQUE/);
+  await t.db.durable();
+  assert.deepEqual([t.words(), t.told, t.logged], [[], [], []]);
+});
+
+Deno.test("an effect that throws is logged, and the next one runs", async () => {
+  using t = open();
+  t.db.transact(() =>
+    t.db.afterCommit(() => {
+      throw new Error("deaf");
+    })
+  );
+  t.say("next");
+  await t.db.durable();
+  assert.deepEqual([t.told, t.logged], [["next"], ["An effect failed"]]);
+});
+
+Deno.test("a reader in the same turn sees what is written, and durable() makes it wait", async () => {
+  using t = open();
+  assert.equal(t.db.durable(), undefined);
+  t.say("new");
+  assert.deepEqual([t.words(), t.told], [["new"], []]);
+  const waiting = t.db.durable();
+  assert.ok(waiting);
+  await waiting;
+  assert.deepEqual([t.told, t.db.durable()], [["new"], undefined]);
+});
+
+Deno.test("effects run in order, after the commit, before those who wait go on", async () => {
+  using file = temporary();
+  using t = open(file.path);
+  using other = new Database(file.path, TABLES, jsonLog(new FakeClock(), "error", () => {}));
+  const order: string[] = [];
+  const seen = () => other.all(Word, "select word from words").length;
+  t.say("one", () => t.db.afterCommit(() => order.push(`one ${seen()}`)));
+  const waited = t.db.durable()?.then(() => order.push("waited"));
+  t.say("two", () => t.db.afterCommit(() => order.push(`two ${seen()}`)));
+  assert.equal(seen(), 0);
+  await waited;
+  assert.deepEqual(order, ["one 2", "two 2", "waited"]);
+});
+
+Deno.test("an effect that writes opens the next group", async () => {
+  using t = open();
+  t.db.transact(() => t.db.afterCommit(() => t.say("consequence")));
+  await t.db.durable();
+  assert.deepEqual([t.words(), t.told], [["consequence"], []]);
+  await t.db.durable();
+  assert.deepEqual(t.told, ["consequence"]);
+});
+
+Deno.test("nested verbs join the outer one, and go with it", async () => {
+  using t = open();
+  t.db.transact(() => t.say("outer", () => t.say("inner")));
+  assert.throws(() =>
+    t.db.transact(() => {
+      t.say("lost");
+      throw new Error("no");
+    }), /no/);
+  await t.db.durable();
+  assert.deepEqual([t.words(), t.told], [["outer", "inner"], ["outer", "inner"]]);
+});
+
+Deno.test("transactNow is a group of one: durable when it returns, and not allowed inside of a verb", () => {
+  using t = open();
+  t.say("waiting");
+  const before = t.db.commits;
+  const answer = t.db.transactNow(() => {
+    t.say("now");
+    return 7;
+  });
+  assert.deepEqual([answer, t.told, t.db.commits - before], [7, ["waiting", "now"], 2]);
+  assert.throws(() => t.db.transact(() => t.db.transactNow(() => 1)), /inside of a verb/);
+});
+
+Deno.test("many verbs of one turn share one commit; the next turn has its own", async () => {
+  using t = open();
+  const before = t.db.commits;
+  for (let n = 0; n < 100; n++) t.say(`word ${n}`);
+  await t.db.durable();
+  assert.equal(t.db.commits - before, 1);
+  t.say("next turn");
+  await t.db.durable();
+  assert.deepEqual([t.db.commits - before, t.told.length], [2, 101]);
+});
+
+Deno.test("a verb that returns a promise does not compile", () => {
+  using t = open();
+  // @ts-expect-error A transaction may not be a promise.
+  t.db.transact(async () => await Promise.resolve(1));
+  // @ts-expect-error Nor one that is committed at once.
+  t.db.transactNow(() => Promise.resolve(1));
+});
+
+Deno.test("a database of a newer program is not opened, and stays as it is", () => {
+  using file = temporary();
+  open(file.path)[Symbol.dispose]();
+  const log = jsonLog(new FakeClock(), "error", () => {});
+  const older = () => new Database(file.path, TABLES.slice(0, 1), log);
+  assert.throws(older, /at version 2, and this program knows 1; use a newer program/);
+  using again = open(file.path);
+  assert.deepEqual(again.words(), []);
+});
+
+Deno.test("a migration that fails leaves the version before it, and the next start goes on from there", async () => {
+  using file = temporary();
+  const log = jsonLog(new FakeClock(), "error", () => {});
+  const broken = [TABLES[0] ?? "", "create table half (a text) strict; nonsense"];
+  assert.throws(() => new Database(file.path, broken, log), /syntax error/);
+  for (let n = 0; n < TURNS; n++) await turn();
+  using t = open(file.path);
+  assert.deepEqual(t.words(), []);
+  assert.equal(t.db.commits, 1, "only the second migration was left to do");
+});
+
+Deno.test("a transaction that is kept beyond its end writes nothing", () => {
+  using t = open();
+  const kept = t.db.transact((tx) => tx);
+  assert.throws(() => kept.run("delete from words"), /outside of a transaction/);
+});
+
+Deno.test("an effect outside of a verb is a mistake of ours", () => {
+  using t = open();
+  assert.throws(() => t.db.afterCommit(() => {}), /outside of a verb/);
+});
+
+Deno.test("a checkpoint with an open group waits for its commit, and comes before its effects", async () => {
+  using file = temporary();
+  using t = open(file.path);
+  const bytes = () => Deno.statSync(file.path).size;
+  t.db.checkpoint();
+  const before = bytes();
+  let at_effect = 0;
+  t.say("x".repeat(100_000), () => t.db.afterCommit(() => at_effect = bytes()));
+  t.db.checkpoint();
+  assert.equal(bytes(), before, "nothing is moved while the group is open");
+  await t.db.durable();
+  assert.ok(at_effect > before + 90_000, `${before} to ${at_effect}`);
+});
+
+Deno.test("disposing commits what is open, and does so once", async () => {
+  using file = temporary();
+  const t = open(file.path);
+  t.say("last");
+  t.db[Symbol.dispose]();
+  t.db[Symbol.dispose]();
+  assert.deepEqual(t.told, ["last"]);
+  await turn();
+  using again = open(file.path);
+  assert.deepEqual(again.words(), ["last"]);
+});
+
+/** One step of a storm; every verb writes its own number. */
+const Step = fc.constantFrom("say", "throw", "now", "orphan", "turn", "flush");
+
+Deno.test("whatever the order, what was told is what is stored", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(Step, { maxLength: 25 }), async (steps) => {
+      using t = open();
+      const hope = (work: () => void) => {
+        try {
+          work();
+        } catch (fault) {
+          assert.ok(isProblem(fault, "storage_failed") || isProblem(fault, "no_target"));
+        }
+      };
+      const refuse = () => {
+        throw new Problem("no_target", {});
+      };
+      for (const [n, step] of steps.entries()) {
+        const word = String(n);
+        if (step === "say") hope(() => t.say(word));
+        if (step === "throw") hope(() => t.say(word, refuse));
+        if (step === "now") hope(() => t.db.transactNow(() => t.say(word)));
+        if (step === "orphan") hope(t.orphan);
+        if (step === "flush") hope(() => t.db.flush());
+        if (step === "turn") await turn();
+      }
+      await settled(t.db);
+      assert.deepEqual(t.told, t.words());
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,100 @@
+/** The OpenAPI document says what the contracts say: nothing more, nothing less. */
+
+import assert from "node:assert/strict";
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
+import { openapi } from "kit/http/openapi.ts";
+import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { routesOf } from "../../../daemon/app/routes.ts";
+import { world } from "../../support/world.ts";
+
+const wait = contract({
+  id: "asks.wait",
+  method: "POST",
+  path: "/asks/:id/wait",
+  summary: "Wait for the answer",
+  access: "caller",
+  tunnel: "never",
+  params: z.object({ id: z.string() }),
+  query: z.object({ limit: QueryNumber.optional(), name: Name }),
+  body: z.object({ until: Instant, seconds: z.number().default(45) }),
+  returns: z.object({ at: Instant, note: z.string().optional() }),
+  fails: ["unknown_ask", "not_the_asker"],
+});
+
+interface Operation {
+  operationId: string;
+  requestBody?: unknown;
+  parameters?: { name: string; in: string; required: boolean }[];
+  responses: Record<string, { description: string; content: Record<string, { schema: Shape }> }>;
+}
+type Shape = { properties: Record<string, Record<string, unknown>>; required: string[] };
+
+function operationOf(document: ReturnType<typeof openapi>, path: string, method: string) {
+  const operation = document.paths[path]?.[method];
+  assert.ok(operation, `${method} ${path} is missing`);
+  return operation as Operation;
+}
+
+const operation = () => operationOf(openapi("Mesh", "1", [wait]), "/asks/{id}/wait", "post");
+
+Deno.test("a contract is an operation: its id, its parameters, and which of them are needed", () => {
+  const { operationId, parameters = [] } = operation();
+  assert.equal(operationId, "asks.wait");
+  assert.deepEqual(parameters.map(({ name, in: place, required }) => [name, place, required]), [
+    ["id", "path", true],
+    ["limit", "query", false],
+    ["name", "query", true],
+  ]);
+});
+
+Deno.test("a body is what is sent, an answer is what is received: every field, instants as text", () => {
+  const { requestBody, responses } = operation();
+  const body = (requestBody as Operation["responses"][""]).content["application/json"]?.schema;
+  assert.deepEqual(body?.required, ["until"]);
+  const answer = responses["200"]?.content["application/json"]?.schema;
+  assert.ok(answer?.required.includes("at"));
+});
+
+Deno.test("every reference in the document leads somewhere", () => {
+  const document = openapi("Mesh", "1", [wait]);
+  const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
+  for (const [, reference = ""] of references) {
+    const steps = reference.replace("#/", "").split("/");
+    const found = steps.reduce<unknown>(
+      (at, step) => (at as Record<string, unknown>)?.[step],
+      document,
+    );
+    assert.ok(found, `${reference} leads nowhere`);
+  }
+});
+
+Deno.test("every refusal that a contract lists stands under its status, with those of the door", () => {
+  const { responses } = operation();
+  assert.match(responses["404"]?.description ?? "", /unknown_ask/);
+  assert.match(responses["403"]?.description ?? "", /forbidden_host.*not_the_asker/);
+  for (const status of [400, 401, 413, 422, 500, 503]) assert.ok(responses[status], String(status));
+});
+
+Deno.test("the daemon's document has every contract, every refusal of each, and each id once", async () => {
+  await using w = world();
+  const contracts = routesOf(w.daemon).map(({ contract }) => contract);
+  const served = await (await w.fetch("/openapi.json")).json();
+  const ids = new Set<string>();
+  for (const { id, method, path, body, takes, fails = [] } of contracts) {
+    assert.ok(!ids.has(id), `${id} is there twice`);
+    ids.add(id);
+    const place = path.replace(/:(\w+)/g, "{$1}");
+    const operation = operationOf(served, place, method.toLowerCase());
+    assert.equal(operation.operationId, id);
+    assert.equal("requestBody" in operation, (body ?? takes) !== undefined, id);
+    for (const code of fails) {
+      const listed = operation.responses[PROBLEMS[code].status]?.description.split(", ");
+      assert.ok(listed?.includes(saidOf(code)), `${id} does not list ${code}`);
+    }
+  }
+  const codes = served.components.schemas.Problem.properties.error.enum;
+  const known = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
+  assert.deepEqual(codes, [...known].toSorted());
+});

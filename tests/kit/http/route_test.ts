@@ -1,0 +1,264 @@
+/** Routes: a contract meets a function, and every request is answered as contract 1 says. */
+
+import assert from "node:assert/strict";
+import * as z from "zod";
+import { contract, OK, Ok } from "kit/http/contract.ts";
+import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/http/route.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { FakeClock } from "../../support/clock.ts";
+
+const common = { summary: "A test", access: "caller", tunnel: "never" } as const;
+const say = contract({
+  ...common,
+  id: "test.say",
+  method: "POST",
+  path: "/words/:word",
+  params: z.object({ word: z.string() }),
+  query: z.object({ times: QueryNumber.optional() }),
+  body: z.object({
+    by: z.string().default("nobody"),
+    deep: z.object({ n: z.number() }).optional(),
+  }),
+  returns: z.object({ said: z.string(), at: Instant }),
+});
+const bare = { ...common, id: "test.bare", method: "GET", path: "/bare", returns: Ok } as const;
+const at = Date.parse("2026-11-20T17:40:00Z");
+
+const said = route(say, ({ params, query, body }) => ({
+  said: `${body.by}: ${params.word.repeat(query.times ?? 1)}`,
+  at,
+}));
+
+function open(routes: Route[], door: Partial<Door> = {}) {
+  const faults: unknown[] = [];
+  const fetch = serve(routes, {
+    admit: () => {},
+    authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
+    durable: () => undefined,
+    fault: (fault) => faults.push(fault),
+    ...door,
+  });
+  const ask = async (path: string, init?: RequestInit) => {
+    const response = await fetch(new Request(`http://mesh.test${path}`, init));
+    return { status: response.status, headers: response.headers, answer: await response.json() };
+  };
+  const post = (path: string, body?: BodyInit, headers: Record<string, string> = {}) =>
+    ask(path, { method: "POST", headers, ...(body !== undefined && { body }) });
+  return { ask, post, faults };
+}
+
+Deno.test("params, query and body arrive parsed, and an instant leaves as RFC 3339", async () => {
+  const { post } = open([said]);
+  const { status, answer, headers } = await post("/words/ha?times=2", `{"by": "ada"}`);
+  assert.deepEqual([status, answer], [200, { said: "ada: haha", at: "2026-11-20T17:40:00.000Z" }]);
+  assert.equal(headers.get("cache-control"), "no-store");
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
+Deno.test("an empty body is {}, whatever its type says [c1.empty-body]", async () => {
+  const { post } = open([said]);
+  for (const body of [undefined, "", " \n"]) {
+    assert.equal((await post("/words/ha", body)).answer.said, "nobody: ha");
+  }
+  const typed = await post("/words/ha", `{"by": "ada"}`, { "content-type": "image/png" });
+  assert.equal(typed.answer.said, "ada: ha");
+});
+
+Deno.test("a body that its caller breaks off is refused, and is no fault", async () => {
+  const { post, faults } = open([said]);
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new Error("The caller left")),
+  });
+  const { status, answer } = await post("/words/ha", broken);
+  assert.deepEqual([status, answer.error], [400, "bad_json"]);
+  assert.deepEqual(faults, []);
+});
+
+Deno.test("an unknown route is 404, and a wrong method 405 with the right ones in Allow [c1.not-found]", async () => {
+  const other = route({ ...bare, method: "DELETE" }, () => OK);
+  const { ask } = open([route(bare, () => OK), other]);
+  const unknown = await ask("/nowhere");
+  assert.deepEqual([unknown.status, unknown.answer.error], [404, "not_found"]);
+  assert.equal(unknown.headers.get("x-content-type-options"), "nosniff");
+  const wrong = await ask("/bare", { method: "PATCH" });
+  assert.deepEqual([wrong.status, wrong.answer.error], [405, "method_not_allowed"]);
+  assert.equal(wrong.headers.get("allow"), "DELETE, GET");
+});
+
+Deno.test("a literal path comes before one with a parameter, in whatever order they are listed", async () => {
+  const one = (path: `/${string}`) =>
+    route({ ...bare, path, returns: z.object({ path: z.string() }) }, () => ({ path }));
+  const { ask } = open([one("/asks/:id"), one("/asks/:id/wait"), one("/asks/pending")]);
+  for (const path of ["/asks/pending", "/asks/:id", "/asks/:id/wait"]) {
+    assert.equal((await ask(path.replace(":id", "ask-1"))).answer.path, path);
+  }
+});
+
+Deno.test("what is not JSON is 400, with the reason [c1.bad-json]", async () => {
+  const { status, answer } = await open([said]).post("/words/ha", "{by: ada}");
+  assert.deepEqual([status, answer.error, typeof answer.reason], [400, "bad_json", "string"]);
+});
+
+Deno.test("what does not fit is 422, and every issue has its path [c1.invalid-request]", async () => {
+  const { post } = open([said]);
+  const wrong = await post("/words/ha", `{"by": 1, "deep": {"n": "x"}}`);
+  assert.deepEqual([wrong.status, wrong.answer.error], [422, "invalid_request"]);
+  const paths = wrong.answer.issues.map(({ path }: { path: string }) => path);
+  assert.deepEqual(paths, ["by", "deep.n"]);
+  assert.match(wrong.answer.detail, /by: .*; deep\.n: /);
+  const number = await post("/words/ha?times=many");
+  assert.deepEqual([number.status, number.answer.issues[0].path], [422, "times"]);
+  for (const body of ["[]", "null", "7"]) assert.equal((await post("/words/a", body)).status, 422);
+});
+
+Deno.test("a body of one byte too many is 413, announced or not; one byte less is read", async () => {
+  const { post } = open([said]);
+  const body = (bytes: number) => `{"by":"${"x".repeat(bytes - 9)}"}`;
+  const stream = (text: string) => new Blob([text]).stream();
+  assert.equal((await post("/words/a", body(BODY_BYTES_MAX))).status, 200);
+  assert.equal((await post("/words/a", stream(body(BODY_BYTES_MAX)))).status, 200);
+  const long = body(BODY_BYTES_MAX + 1);
+  for (const [how, sent] of [["announced", long], ["streamed", stream(long)]] as const) {
+    const headers: Record<string, string> = how === "announced"
+      ? { "content-length": String(long.length) }
+      : {};
+    const { status, answer } = await post("/words/a", sent, headers);
+    assert.deepEqual([status, answer.error], [413, "body_too_large"], how);
+    assert.equal(answer.bytes_max, BODY_BYTES_MAX);
+  }
+});
+
+Deno.test("an announced size that is too large is refused before anything is read", async () => {
+  let read = 0;
+  const endless = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      read++;
+      controller.enqueue(new Uint8Array(1024));
+    },
+  }, { highWaterMark: 0 });
+  const headers = { "content-length": String(BODY_BYTES_MAX + 1) };
+  assert.equal((await open([said]).post("/words/a", endless, headers)).status, 413);
+  assert.equal(read, 0);
+});
+
+Deno.test("a field that is not in the answer's schema cannot leave", async () => {
+  const leaky = route(bare, () => ({ ...OK, secret: "s3cr3t" }));
+  assert.deepEqual((await open([leaky]).ask("/bare")).answer, { ok: true });
+});
+
+Deno.test("an answer that does not fit its schema is a fault of ours, and is not sent", async () => {
+  const { ask, faults } = open([route(bare, () => ({ ok: "s3cr3t" }) as never)]);
+  const { status, answer } = await ask("/bare");
+  assert.deepEqual([status, answer.error, faults.length], [500, "internal", 1]);
+  assert.ok(!JSON.stringify(answer).includes("s3cr3t"));
+});
+
+Deno.test("a fault is a bare 500, and its cause goes to the log alone", async () => {
+  const cause = new Error("s3cr3t");
+  const broken = route(bare, () => {
+    throw cause;
+  });
+  const { ask, faults } = open([broken]);
+  const { status, answer } = await ask("/bare");
+  assert.deepEqual([status, answer.error, faults], [500, "internal", [cause]]);
+  assert.ok(!JSON.stringify(answer).includes("s3cr3t"));
+});
+
+Deno.test("the door comes first, then the route, then the token, then the body", async () => {
+  const refuse = (code: "forbidden_host" | "unauthorized") => () => {
+    throw new Problem(code, { host: "evil.test" });
+  };
+  const forbidden = open([said], { admit: refuse("forbidden_host") });
+  assert.equal((await forbidden.ask("/nowhere")).status, 403);
+  const closed = open([said], { authorize: refuse("unauthorized") });
+  assert.equal((await closed.ask("/nowhere")).status, 404);
+  assert.equal((await closed.ask("/words/a")).status, 405);
+  const denied = await closed.post("/words/a", "not json");
+  assert.deepEqual([denied.status, denied.headers.get("www-authenticate")], [401, "Bearer"]);
+});
+
+const Total = z.object({ n: z.number() });
+const count = contract({ ...bare, id: "test.count", path: "/count", returns: Total });
+
+/** A database behind two routes: one writes, one reads. */
+function stored(reads: () => void = () => {}) {
+  const log = jsonLog(new FakeClock(), "error", () => {});
+  const tables = [
+    `create table t (
+      a integer primary key,
+      b integer references t (a) deferrable initially deferred
+    ) strict`,
+  ];
+  const db = new Database(":memory:", tables, log);
+  const total = () => db.get(Total, "select count(*) as n from t") ?? { n: 0 };
+  const write = contract({ ...bare, id: "test.write", method: "POST", body: z.object({}) });
+  let told = 0;
+  const written = Promise.withResolvers<void>();
+  const house = open([
+    route(write, () =>
+      db.transact((tx) => {
+        tx.run("insert into t values (1, 404)");
+        db.afterCommit(() => void told++);
+        written.resolve();
+        return OK;
+      })),
+    route(count, () => {
+      reads();
+      return total();
+    }),
+  ], { durable: () => db.durable() });
+  return {
+    ...house,
+    db,
+    written: written.promise,
+    told: () => told,
+    [Symbol.dispose]: () => db[Symbol.dispose](),
+  };
+}
+
+Deno.test("when the commit fails, writers, readers and refusals of the turn all say so", async () => {
+  let refuse = false;
+  using s = stored(() => {
+    if (refuse) throw new Problem("unknown_ask", { correlation_id: "ask-1" });
+  });
+  const writing = s.post("/bare", "{}");
+  await s.written;
+  const reading = s.ask("/count");
+  await Promise.resolve();
+  refuse = true;
+  const refused = s.ask("/count");
+  for (const { status, answer } of await Promise.all([writing, reading, refused])) {
+    assert.deepEqual([status, answer.error], [503, "storage_failed"]);
+  }
+  assert.equal(s.told(), 0);
+  refuse = false;
+  assert.deepEqual((await s.ask("/count")).answer, { n: 0 });
+});
+
+Deno.test("an answer that is a function is made after the commit and its effects", async () => {
+  using s = stored();
+  const order: string[] = [];
+  const later = route(bare, () => {
+    s.db.transact(() => s.db.afterCommit(() => order.push("effect")));
+    return () => {
+      order.push("answer");
+      return OK;
+    };
+  });
+  const { ask } = open([later], { durable: () => s.db.durable() });
+  assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
+});
+
+Deno.test("a raw route answers as it likes, behind the same door", async () => {
+  const raw = rawRoute(bare, (request) => Response.json({ url: request.url }, { status: 201 }));
+  assert.equal((await open([raw]).ask("/bare")).status, 201);
+  const closed = open([raw], {
+    authorize: () => {
+      throw new Problem("unauthorized", {});
+    },
+  });
+  assert.equal((await closed.ask("/bare")).status, 401);
+});

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Frame, PROTOCOL } from "kit/net/tunnel/frames.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { ScriptedDaemon } from "../../../support/relay/scripted_daemon.ts";
+import { daemonId, RELAY, relayWorld, SECRET } from "../../../support/relay/relay_world.ts";
+
+const RUNS = 60;
+const ADDRESS = RELAY.replace("https", "wss");
+
+const id = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer());
+const word = fc.string({ maxLength: 40 });
+/** Frames of the right form, of nearly the right form, and of none. */
+const text = fc.oneof(
+  fc.record({
+    type: fc.constant("response"),
+    id,
+    status: fc.integer({ min: 100, max: 700 }),
+    headers: fc.array(fc.tuple(word, word), { maxLength: 3 }),
+    body: fc.boolean(),
+  }),
+  fc.record({
+    type: fc.constantFrom("end", "credit", "cancel", "request", "ping", "pong"),
+    id,
+    bytes: fc.integer({ min: -1, max: 100_000 }),
+    why: word,
+    taken: fc.boolean(),
+    ping_id: fc.integer(),
+  }),
+  fc.record({
+    type: fc.constant("hello"),
+    protocol: fc.integer({ min: 0, max: 3 }),
+    machine: word,
+    version: word,
+    capabilities: fc.dictionary(word, fc.boolean(), { maxKeys: 3 }),
+  }),
+  fc.jsonValue({ maxDepth: 2 }),
+).map((frame) => JSON.stringify(frame));
+const bytes = fc.uint8Array({ maxLength: 64 }).map((some) => new Uint8Array(some));
+const said = fc.array(fc.oneof(text, word, bytes), { maxLength: 30 });
+
+Deno.test("whatever a daemon sends, the relay neither fails nor is stopped by it [c9.tunnel.bad-frames]", async () => {
+  await fc.assert(
+    fc.asyncProperty(said, fc.boolean(), async (frames, greets) => {
+      await using r = relayWorld();
+      const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(1) };
+      const daemon = ScriptedDaemon.dial(
+        r.dial,
+        greets ? wishes : { ...wishes, hello: frames[0] ?? {} },
+      );
+      await daemon.opened;
+      await r.clock.settle();
+      const asking = [0, 1].map(() =>
+        r.ask(1, "/health").then((answer) => answer.text()).catch((fault) => fault)
+      );
+      for (const frame of frames) {
+        if (typeof frame === "string") daemon.say(frame);
+        else daemon.sendBytes(frame);
+        await Promise.resolve();
+      }
+      await r.clock.settle();
+      daemon.close();
+      await Promise.all(asking);
+      assert.ok(!r.logged.some((line) => line.includes('"level":"error"')), r.logged.join("\n"));
+      assert.equal((await r.fetch("/health")).status, 200);
+      assert.equal(r.relay.machines.requests, 0);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+/** Requests of the right form, for whatever path and with whatever body. */
+const asked = fc.record({
+  method: fc.constantFrom("GET", "POST", "DELETE", "HEAD", "PATCH"),
+  path: fc.oneof(
+    fc.constantFrom("/peers", "/ask", "/asks/%00/wait", "/inbox", "/attachments", "/peers/%ff"),
+    fc.webPath().map((path) => `/${path.replace(/^\/+/, "")}`),
+  ),
+  headers: fc.array(
+    fc.tuple(fc.constantFrom("content-type", "idempotency-key", "last-event-id", "x-odd"), word),
+    { maxLength: 3 },
+  ),
+  door: fc.constantFrom("browser", "program"),
+  said: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
+});
+
+Deno.test("whatever is asked through a tunnel, the daemon answers, and fails at nothing", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1);
+  const [near, far] = r.lines[0] ?? [];
+  let last = 0;
+  const run = async (asking: { said: Uint8Array | null; [key: string]: unknown }) => {
+    const { said, ...head } = asking;
+    const id = ++last;
+    const request = JSON.stringify({ type: "request", id, ...head, body: said !== null });
+    const end = JSON.stringify({ type: "end", id });
+    const bytes = said && new Uint8Array(said);
+    far?.send(packMessage([request, ...(bytes ? [{ id, bytes }, end] : [])]));
+    await r.clock.settle();
+    const heads = (near?.sent ?? []).flatMap((data) => {
+      return typeof data === "string" ? [] : unpackMessage(data);
+    });
+    assert.deepEqual(heads.filter((head) => String(head).includes('"status":500')), []);
+    assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
+    assert.equal(w.daemon.uplink?.report().status, "connected");
+  };
+  await fc.assert(fc.asyncProperty(asked, run), { numRuns: 4 * RUNS });
+});
+
+Deno.test("whatever a relay sends, the daemon neither fails nor is stopped by it", async () => {
+  await using w0 = relayWorld();
+  await using w = await w0.daemon(1);
+  const run = async (frames: (string | Uint8Array<ArrayBuffer>)[]) => {
+    const far = w0.lines.at(-1)?.[1];
+    for (const frame of frames) {
+      far?.send(typeof frame === "string" ? packMessage([frame]) : frame);
+    }
+    await w0.clock.settle();
+    assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
+    assert.equal((await w.fetch("/health")).status, 200);
+    await w0.beat(3, w);
+  };
+  await fc.assert(fc.asyncProperty(said, run), { numRuns: RUNS });
+});
+
+const item = fc.oneof(
+  fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()),
+  fc.record({
+    id: fc.integer({ min: 0, max: 0xffff_ffff }),
+    bytes: fc.uint8Array({ minLength: 1 }).map((some) => new Uint8Array(some)),
+  }, { noNullPrototype: true }),
+);
+
+Deno.test("a message is unpacked as it was packed, and whatever else comes is told to be none", () => {
+  fc.assert(fc.property(fc.array(item), (items) => {
+    assert.deepEqual(unpackMessage(packMessage(items).buffer), items);
+  }));
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (some) => {
+    const items = unpackMessage(new Uint8Array(some).buffer);
+    assert.ok(Array.isArray(items) || typeof items === "string");
+  }));
+});
+
+Deno.test("no frame names another version than the one that is spoken", () => {
+  assert.equal(Frame.safeParse({ type: "hello", protocol: PROTOCOL }).success, false);
+});

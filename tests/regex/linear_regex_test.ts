@@ -1,0 +1,100 @@
+/**
+ * Every regular expression of the product takes linear time, whatever it is given: one that does
+ * not lets a single message stop the process that reads it. 64 kB of blanks took 7 s.
+ */
+
+import assert from "node:assert/strict";
+import { DIALOG_PATTERN } from "../../daemon/features/agents/screens.ts";
+import { toSearch } from "../../daemon/features/messages/log/search_terms.ts";
+import { breakMarks } from "../../daemon/features/messages/frame_markers.ts";
+import { dropHidden } from "kit/core/text.ts";
+import { growthOf } from "./growth.ts";
+import { literals, literalsIn } from "./literals.ts";
+
+/** What is put together at run time, by the file that does it. */
+const COMPOSED: Record<string, () => readonly RegExp[]> = {
+  "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
+  "daemon/features/agents/opencode/screen.ts": () => [
+    new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),
+  ],
+  "daemon/features/messages/log/search_terms.ts": () =>
+    ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.first ?? []),
+  "daemon/features/messages/frame_markers.ts": () => made(() => breakMarks("[")),
+  "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
+};
+
+/** The patterns that are made meanwhile. */
+function made(run: () => void): RegExp[] {
+  const all: RegExp[] = [], Real = globalThis.RegExp;
+  globalThis.RegExp = new Proxy(Real, {
+    construct(target, [source, flags]) {
+      const one = new target(source, flags);
+      all.push(one);
+      return one;
+    },
+  });
+  try {
+    run();
+  } finally {
+    globalThis.RegExp = Real;
+  }
+  assert.ok(all.length > 0, "They are made when first wanted, and this is first");
+  return all;
+}
+
+/** Not linear, and never given more than a few characters: the pattern, and what bounds it. */
+const BOUNDED: Record<string, string> = {};
+
+/** What the sources held before, each with the text that it saw. */
+const BAD = [
+  /\s*\n\s*/g, // Every message for a pane.
+  /<peer-message [^>]*?id="([a-z]+-[0-9a-f]{12})"[^>]*>[^]*?(?:<\/peer-message>|$)/g, // Prompts.
+  /[.\s]+$/u, // Names of files.
+  / +$/, // Rows of a screen.
+  /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}[\]]/gs, // Bodies of POST /ask.
+  /\*+$/, // Searches.
+  /^-+|-+$/g, // Names of folders.
+  /^\d*\.?\d+$/, // The environment.
+  /^(\w+):? ?(.*)$/, // Lines of an event stream.
+  /^(?:a+)+$/, // None of ours: twice the time for each character.
+  /^(?:\w|\d)*!/, // The same in another dress.
+];
+
+Deno.test("every regular expression of the sources takes linear time", async () => {
+  const found = literals();
+  assert.ok(found.length > 300, "The sources are read");
+  const slow: string[] = [], seen = new Set<string>();
+  const look = async (at: string, regex: RegExp) => {
+    if (seen.has(String(regex)) || String(regex) in BOUNDED) return;
+    seen.add(String(regex));
+    const grows = await growthOf(regex);
+    if (grows) slow.push(`${at}: ${regex}: ${grows}`);
+  };
+  for (const { at, regex } of found) if (regex) await look(at, regex);
+  for (const [path, all] of Object.entries(COMPOSED)) {
+    for (const one of all()) await look(path, one);
+  }
+  const composed = found.filter(({ regex }) => !regex).map(({ at }) => at.replace(/:\d+$/, ""));
+  assert.deepEqual([...new Set(composed)].sort(), Object.keys(COMPOSED).sort());
+  assert.deepEqual(slow, []);
+});
+
+for (const regex of BAD) {
+  Deno.test(`a pattern that takes more than linear time is found: ${regex}`, async () => {
+    assert.match(await growthOf(regex) ?? "it was not found", /take \d+ ms|take Infinity ms/);
+  });
+}
+
+Deno.test("patterns are found in literals and in calls, and not in texts", () => {
+  const source =
+    'const a = /x+$/u, b = new RegExp("y"), c = RegExp(z), d = "/no/";\n// /no/\nf(/w/g);';
+  assert.deepEqual(
+    literalsIn("a.ts", source).map(({ at, code }) => `${at} ${code}`).sort(),
+    [
+      "a.ts:1 RegExp(z)",
+      "a.ts:1 /x+$/u",
+      'a.ts:1 new RegExp("y")',
+      "a.ts:3 /w/g",
+    ].sort(),
+  );
+});

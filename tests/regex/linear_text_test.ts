@@ -1,0 +1,162 @@
+/** What reads the text of others takes linear time, beyond its regular expressions. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { Splitter } from "kit/core/text.ts";
+import { clean } from "../../cli/output/print.ts";
+import { layOut } from "../../cli/output/table.ts";
+import { split } from "../../cli/surfaces/telegram/rendering.ts";
+import { parseEvents } from "../../cli/client/event_stream.ts";
+import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import { memberAt, prepend, rootOf } from "../../daemon/features/agents/opencode/jsonc.ts";
+import { paneRung } from "../../daemon/features/agents/pane.ts";
+import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
+import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
+import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
+import { refuseRepeatedKeys } from "../../daemon/features/asks/keys.ts";
+import { matchesGate } from "../../daemon/features/asks/questions/approvals.ts";
+import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
+import { cleanName, disposition } from "kit/http/filenames.ts";
+import { idsIn, printable } from "../../daemon/features/messages/dispatch/framing.ts";
+import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
+import { quotedAttribute } from "../../daemon/features/messages/frame_markers.ts";
+import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
+import { only } from "../../relay/shares/stream.ts";
+import { silent } from "../support/host/private_tmux.ts";
+import { growthIn, worked } from "./growth.ts";
+
+const ID = "notif-3f9c04d1a2b7";
+const ESC = "\u001b";
+
+/** What is repeated to a text; many of them break what looks for an end that never comes. */
+const PUMPS = [
+  ...[" ", "\n", " \n", "\t", "a", "[", "[mesh", "[mesh] ", "[mesh] @", "[mesh] <peer-message "],
+  ...['[mesh] <peer-message id="', "<peer-message ", "</peer-message>", "\\", '"', '\\"', "/*"],
+  ...["//", "{", '{"a":', "[[", ".", ". ", "-", "*", "\r", "\r\n", "\r\n--b", ": ", "data: x\n"],
+  ...["\u200d", "\u202e", "\u{e0041}", "🦊", "👩‍💻", "é\u0301", "\ud83d", `${ESC}[7m${ESC}[2mx`, "&"],
+];
+
+const parcels = { delivery_id: ID, proof_id: ID, kind: "notify", human: false } as const;
+const nowhere: Addressee = {
+  peer_id: "peer-1",
+  backend: "generic",
+  tmux_socket: null,
+  pane_id: null,
+  metadata: {},
+  agent_pid: null,
+  agent_started: null,
+  runtime_session_id: null,
+  turn_state: null,
+};
+
+function rung(screen: typeof genericScreen) {
+  const ground = { clock: systemClock, log: silent };
+  return paneRung({
+    ...ground,
+    tmuxes: new Tmuxes({ ...ground, ids: randomIds, state_dir: "/none", search_path: "" }),
+    screen,
+  });
+}
+
+async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function readAll(what: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of what);
+}
+
+async function readForm(text: string, size: number): Promise<void> {
+  for await (const { bytes } of partsOf(inPieces(text, size), "b")) await readAll(bytes);
+}
+
+const search = toSearch('"a a" foo*') ?? assert.fail("a search");
+
+const WORK: Record<string, (text: string) => unknown> = {
+  "a message in its frame": printable,
+  "an attribute": quotedAttribute,
+  "the ids in a prompt": idsIn,
+  "the ids in a prompt behind a frame": (text) => idsIn(`[mesh] <peer-message id="x">${text}`),
+  "a message for a pane, on one line": (text) =>
+    rung(genericScreen).check(nowhere, { ...parcels, framed: `[mesh] ${ID}${text}b` }),
+  "a message for a pane": (text) =>
+    rung(claudeScreen).check(nowhere, { ...parcels, framed: `[mesh] ${ID}${text}b` }),
+  "a screen": (text) => {
+    const view = { above: [], lines: text.split("\n"), cursor_x: 0, cursor_y: 0 };
+    return [genericScreen, claudeScreen].map((
+      screen,
+    ) => [screen.composerEmpty(view), screen.dialogOpen(view), screen.holds(view, text)]);
+  },
+  "a screen's placeholder": (text) => withoutPlaceholder([text]),
+  "the name of a file": cleanName,
+  "the disposition of a file": (text) => disposition(text.toWellFormed()),
+  "the keys of a body": refuseRepeatedKeys,
+  "the name of a tool": (text) => matchesGate("*a*a*b*a", text),
+  "a snippet": (text) => snippetOf(search, [text]),
+  "a configuration with comments": (text) => rootOf(`{"a":${text}`),
+  "an edit of a configuration with comments": (text) => prepend(`{${text}`, 0, '"a": 1'),
+  "a member before a comment": (text) => memberAt(`{"a":1${text}`, { ...rootOf('{"a":1}') }, ["a"]),
+  "a chat's messages": (text) => split(text, 4000),
+  "a cell of a table": (text) => layOut([["a", clean(text)]], { columns: 80 }),
+  "an event stream, a few characters at a time": (text) => readAll(parseEvents(inPieces(text, 16))),
+  "a shared stream, a few characters at a time": (text) =>
+    readAll(ReadableStream.from(inPieces(text, 8)).pipeThrough(only("peer-1"))),
+  "a form": (text) =>
+    readForm(`--b\r\ncontent-disposition: form-data; name=x\r\n\r\n${text}`, 4096),
+  "a form, a character at a time": (text) => readForm(`--b\r\nx: ${text}`, 1),
+  "lines, a character at a time": (text) => {
+    const lines = new Splitter("\n", 0);
+    for (const char of text) lines.push(char);
+  },
+};
+
+for (const [what, work] of Object.entries(WORK)) {
+  Deno.test(`${what} is read in linear time`, async () => {
+    for (const pump of PUMPS) {
+      const run = async (length: number) => {
+        const text = pump.repeat(Math.ceil(length / pump.length));
+        const began = worked();
+        try {
+          await work(text);
+        } catch (fault) {
+          // What is refused is refused in time; what overflows the stack is not.
+          assert.ok(!(fault instanceof RangeError), `${JSON.stringify(pump)}: ${fault}`);
+        }
+        return worked() - began;
+      };
+      assert.equal(await growthIn(run), undefined, JSON.stringify(pump));
+    }
+  });
+}
+
+Deno.test("what a pane is given for a message is worked out once", async () => {
+  let read = 0;
+  const parcel: Parcel = {
+    ...parcels,
+    get framed() {
+      read++;
+      return `[mesh] ${ID} ${" ".repeat(1000)}b`;
+    },
+  };
+  const pane = rung(genericScreen);
+  for (let look = 0; look < 5; look++) await pane.check(nowhere, parcel);
+  assert.equal(read, 1);
+});
+
+Deno.test("a splitter cuts as split does, however the text comes", () => {
+  const texts = ["a\n\nb\n\n\nc", "\n\n\n\n", "", "x", "a\r\n\r\nb\n\r\nc\r\n"];
+  for (const text of texts) {
+    for (const size of [1, 2, 3, 100]) {
+      for (const [separator, overlap] of [["\n\n", 1], ["\n", 0]] as const) {
+        const splitter = new Splitter(separator, overlap);
+        const parts: string[] = [];
+        for (let at = 0; at < text.length; at += size) {
+          parts.push(...splitter.push(text.slice(at, at + size)));
+        }
+        assert.deepEqual(parts, text.split(separator).slice(0, -1), `${text} by ${size}`);
+        assert.equal(splitter.length, text.split(separator).at(-1)?.length);
+      }
+    }
+  }
+});

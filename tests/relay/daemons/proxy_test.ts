@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import { routesOf } from "../../../daemon/app/routes.ts";
+import { enter, join, said } from "../../support/daemon/peer_clients.ts";
+import { world } from "../../support/world.ts";
+import {
+  daemonId,
+  NAMESPACE,
+  OTHER_SECRET,
+  type RelayWorld,
+  relayWorld,
+} from "../../support/relay/relay_world.ts";
+
+const COOKIE = "mesh=a-random-id";
+const OURS = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
+
+/** A browser that is signed in, on a page of the relay's. */
+function browse(r: RelayWorld, path: string, init: RequestInit = {}) {
+  r.sessions.set(COOKIE, NAMESPACE);
+  return r.fetch(`/m/${daemonId(1)}${path}`, { headers: OURS, ...init });
+}
+
+async function post(r: RelayWorld, path: string, body: unknown, headers = {}) {
+  const init = { method: "POST", body: JSON.stringify(body), headers: { ...OURS, ...headers } };
+  const answer = await browse(r, path, init);
+  return { status: answer.status, ...await answer.json() };
+}
+
+Deno.test("a signed-in browser reads and writes under the machine's own path [c9.routes.machine]", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1);
+  await enter(w, "api");
+  const { peers } = await (await browse(r, "/peers?circle=default")).json();
+  assert.equal(peers.length, 1);
+  const spelt = await r.fetch(`/m/${daemonId(1).replace("-", "%2D")}/peers`, { headers: OURS });
+  assert.deepEqual(await spelt.json(), { peers });
+  const sent = await post(r, "/notify", { from_peer: "cli", to_peer: "api", text: "Hello" });
+  assert.deepEqual([sent.status, sent.queued], [200, true]);
+});
+
+for (
+  const [what, headers, status, error] of [
+    ["from another page", { cookie: COOKIE, "sec-fetch-site": "cross-site" }, 403, "foreign_page"],
+    ["from another origin", { cookie: COOKIE, origin: "https://evil.test" }, 403, "foreign_page"],
+    ["from a sibling", { cookie: COOKIE, "sec-fetch-site": "same-site" }, 403, "foreign_page"],
+    ["that was typed in", { cookie: COOKIE, "sec-fetch-site": "none" }, 403, "foreign_page"],
+    ["of a program", { cookie: COOKIE }, 403, "foreign_page"],
+    ["of nobody", { "sec-fetch-site": "same-origin" }, 401, "not_signed_in"],
+    [
+      "of another cookie",
+      { cookie: "mesh=x", "sec-fetch-site": "same-origin" },
+      401,
+      "not_signed_in",
+    ],
+  ] as const
+) {
+  Deno.test(`a request to a machine ${what} is refused, reading too [c9.tunnel.same-origin]`, async () => {
+    await using r = relayWorld();
+    await using _w = await r.daemon(1);
+    for (const path of ["/peers", "/health", "/events/stream"]) {
+      const answer = await browse(r, path, { headers });
+      assert.equal(answer.status, status);
+      assert.equal((await answer.json()).error, error);
+    }
+  });
+}
+
+Deno.test("our own Origin is as good as the browser's word for the site", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const headers = { cookie: COOKIE, origin: "https://relay.test" };
+  assert.equal((await browse(r, "/peers", { headers })).status, 200);
+});
+
+Deno.test("a session of another secret sees no machine of ours", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1, { secret: OTHER_SECRET });
+  const answer = await browse(r, "/peers");
+  assert.equal((await answer.json()).error, "unknown_machine");
+});
+
+for (
+  const path of [
+    "/mcp",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/deliveries/pending?peer_id=x",
+    "/deliveries",
+    "/ws",
+  ]
+) {
+  Deno.test(`${path} is never reached through the tunnel [c9.tunnel.never]`, async () => {
+    await using r = relayWorld();
+    await using _w = await r.daemon(1);
+    const answer = await browse(r, path);
+    assert.equal(answer.status, 403);
+    assert.equal((await answer.json()).error, "not_through_relay");
+  });
+}
+
+for (
+  const path of [
+    "/mcp",
+    "/deliveries/receipts",
+    "/peers/identity/validate",
+    "/peers/identity/renew",
+    "/events/chat",
+    "/peers/api/turn",
+    "/hooks/claude-code",
+    "/peers",
+    "/peers/api/offline",
+    "/peers/api/provenance",
+  ]
+) {
+  Deno.test(`POST ${path} is never reached through the tunnel [c9.tunnel.never]`, async () => {
+    await using r = relayWorld();
+    await using w = await r.daemon(1, { settings: { "relay.allow_admin": "true" } });
+    await enter(w, "api");
+    assert.equal((await post(r, path, {})).error, "not_through_relay");
+  });
+}
+
+/** However a path is spelt, it is one route or none. */
+for (
+  const path of ["/peers/identity%2Fvalidate", "//metrics", "/./metrics", "/%6Detrics", "/metrics/"]
+) {
+  Deno.test(`another spelling is no way around: ${path}`, async () => {
+    await using r = relayWorld();
+    await using _w = await r.daemon(1);
+    const answer = await browse(r, path);
+    assert.ok([403, 404].includes(answer.status), String(answer.status));
+    assert.ok(!(await answer.text()).includes("# HELP"));
+  });
+}
+
+const ADMIN = [
+  ["POST", "/spawn"],
+  ["POST", "/peers/api/kill"],
+  ["POST", "/peers/api/restart"],
+  ["DELETE", "/peers/api/restart"],
+  ["POST", "/peers/api/fork-backend"],
+  ["POST", "/peers/api/link"],
+  ["POST", "/panes/%250/link"],
+  ["POST", "/peers/api/rehook"],
+  ["POST", "/jobs"],
+  ["POST", "/jobs/work-1/run"],
+  ["POST", "/jobs/work-1/retry"],
+  ["POST", "/jobs/cal-1/resume"],
+  ["PATCH", "/jobs/work-1"],
+] as const;
+
+for (const [method, path] of ADMIN) {
+  Deno.test(`${method} ${path} goes through only with relay.allow_admin [c9.tunnel.admin]`, async () => {
+    await using r = relayWorld();
+    await using w = await r.daemon(1);
+    await using v = await r.daemon(2, { settings: { "relay.allow_admin": "true" } });
+    for (const one of [w, v]) await enter(one, "api");
+    r.sessions.set(COOKIE, NAMESPACE);
+    const ask = async (number: number) => {
+      const address = `/m/${daemonId(number)}${path}`;
+      const body = method === "DELETE" ? {} : { body: "{}" };
+      return (await (await r.fetch(address, { method, headers: OURS, ...body })).json()).error;
+    };
+    assert.equal(await ask(1), "relay_admin_off");
+    assert.ok(!["relay_admin_off", "not_through_relay"].includes(await ask(2)));
+  });
+}
+
+Deno.test("a browser that leaves is no fault, and none that the log tells of", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  r.lines[0]?.[1].stall();
+  const patience = new AbortController();
+  const asking = browse(r, "/health", { signal: patience.signal });
+  await r.clock.settle();
+  patience.abort();
+  await asking;
+  assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
+});
+
+Deno.test("what never goes through and what needs the owner's leave is what the contract says [c9.tunnel.never]", async () => {
+  await using w = world();
+  const routes = routesOf(w.daemon).map(({ contract }) => contract);
+  const never =
+    /^\/(mcp|metrics|openapi\.json|deliveries\b.*|peers\/identity\/.*|events\/chat|peers\/:id\/turn)$/;
+  const admin = /^\/(spawn|peers\/:id\/(kill|restart|link)|panes\/:pane_id\/link)$/;
+  for (const { method, path, tunnel } of routes) {
+    const route = `${method} ${path}`;
+    if (never.test(path)) assert.equal(tunnel, "never", route);
+    if (admin.test(path) && method !== "GET") assert.equal(tunnel, "admin", route);
+  }
+});
+
+Deno.test("a request out of the tunnel needs no token of the daemon, and proves none [c9.tunnel.authority]", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1, { settings: { "daemon.auth_token": "sixteen-letters!" } });
+  assert.equal((await browse(r, "/peers")).status, 200);
+  assert.equal((await r.ask(1, "/peers")).status, 200);
+  assert.equal((await w.fetch("/peers")).status, 401);
+});
+
+Deno.test("what says who it is does not go through: cookies, tokens, terminals", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const spied = { "authorization": "Bearer x", "x-mesh-terminal": "1", "x-mesh-peer": "peer-1" };
+  await (await browse(r, "/peers", { headers: { ...OURS, ...spied } })).text();
+  const [heads] = r.lines.map(([, relay]) =>
+    relay.sent.map((data) => typeof data === "string" ? data : new TextDecoder().decode(data))
+  );
+  assert.match(heads?.join() ?? "", /"request"/);
+  for (const name of ["cookie", "authorization", "x-mesh-terminal", "x-mesh-peer", COOKIE]) {
+    assert.ok(!heads?.join().includes(name), name);
+  }
+});
+
+/** Who an agent is told that it hears from. */
+async function heardFrom(door: "browser" | "program") {
+  await using r = relayWorld();
+  await using w = await r.daemon(1, { settings: { "human.name": "sam" } });
+  const api = await join(w, "api", { capabilities: ["delivery_receipts", "framed_text"] });
+  const body = { from_peer: "sam", to_peer: "api", text: "Stop that" };
+  if (door === "browser") await post(r, "/notify", body);
+  else await r.ask(1, "/notify", { method: "POST", body: JSON.stringify(body) });
+  await r.clock.settle();
+  const [frame] = api.of("notify");
+  return (frame as { framed?: string } | undefined)?.framed ?? "";
+}
+
+Deno.test("a signed-in browser is a door of the human, a program is none [c2.human.tunnel]", async () => {
+  assert.match(await heardFrom("browser"), /^\[mesh\] @sam → @api: Stop that/);
+  assert.match(await heardFrom("program"), /<peer-message .*from="@sam" .*unverified="true">/);
+});
+
+Deno.test("what a daemon sends runs nothing under the relay's address", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const { headers } = await browse(r, "/peers");
+  assert.match(headers.get("content-security-policy") ?? "", /default-src 'none'; sandbox/);
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+  assert.equal(headers.get("set-cookie"), null);
+});
+
+Deno.test("HEAD tells of a machine's answer without its body", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const answer = await browse(r, "/peers", { method: "HEAD" });
+  assert.equal(answer.status, 200);
+  assert.equal(await answer.text(), "");
+});
+
+Deno.test("a method that no machine takes is told which it does", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const answer = await browse(r, "/peers", { method: "PUT", body: "{}" });
+  assert.equal(answer.status, 405);
+});
+
+Deno.test("a path or a head that no frame can take is refused, and the tunnel stands", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1);
+  assert.equal((await browse(r, `/peers?q=${"x".repeat(20_000)}`)).status, 422);
+  for (const letter of ["a", "\u00e9"]) {
+    const long = letter.repeat(letter === "a" ? 30_000 : 15_000);
+    const more = { "accept": long, "accept-language": long, "if-none-match": long };
+    assert.equal((await browse(r, "/peers", { headers: { ...OURS, ...more } })).status, 413);
+  }
+  assert.equal((await browse(r, "/peers")).status, 200);
+  assert.equal(said(w, "relay_status").length, 1);
+});
+
+Deno.test("an upload that is announced as too large is refused before a byte of it", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  const headers = { ...OURS, "content-length": "99999999999" };
+  const answer = await browse(r, "/attachments", { method: "POST", body: "x", headers });
+  assert.equal(answer.status, 413);
+});
+
+Deno.test("the relay's numbers tell of daemons and requests, and of nobody's name", async () => {
+  await using r = relayWorld();
+  await using _w = await r.daemon(1);
+  await (await browse(r, "/peers")).text();
+  const text = await (await r.fetch("/metrics")).text();
+  assert.match(text, /mesh_relay_daemons 1/);
+  assert.match(text, /mesh_relay_requests_total\{outcome="answered"\} 1/);
+  assert.ok(!text.includes(daemonId(1)) && !text.includes(NAMESPACE));
+  assert.equal((await (await r.fetch("/health")).json()).daemons, 1);
+});
+
+Deno.test("a relay that goes down says so, and takes no more", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1);
+  r.relay.goDown();
+  await r.clock.settle();
+  assert.equal((await (await r.fetch("/health")).json()).error, "shutting_down");
+  assert.equal(w.daemon.uplink?.report().status, "down");
+});

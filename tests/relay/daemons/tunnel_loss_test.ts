@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
+import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
+import {
+  daemonId,
+  RELAY,
+  type RelayWorld,
+  relayWorld,
+  SECRET,
+} from "../../support/relay/relay_world.ts";
+
+type Act = (daemon: ScriptedDaemon, id: number) => void;
+const head: Act = (daemon, id) =>
+  daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+const piece: Act = (daemon, id) => daemon.sayBytes(id, new Uint8Array(10));
+const end: Act = (daemon, id) => daemon.say({ type: "end", id });
+
+/** How the tunnel is lost, as seen by the relay. */
+const WAYS: Readonly<Record<string, (r: RelayWorld, daemon: ScriptedDaemon) => void>> = {
+  "the network is cut": (r) => r.lines.at(-1)?.[1].cut(),
+  "the daemon closes it": (_r, daemon) => daemon.close(),
+  "a newer connection takes its place": (r) => void dial(r),
+  "the daemon breaks a rule": (_r, daemon) => daemon.say({ type: "response" }),
+  "the relay goes down": (r) => r.relay.goDown(),
+};
+
+// deno-fmt-ignore
+const STEPS: readonly (readonly [when: string, acts: readonly Act[], told: string])[] = [
+  ["before anything was answered", [],                 "machine_offline, may have been delivered"],
+  ["after the head",               [head],             "broken off"],
+  ["within the body",              [head, piece],      "broken off"],
+  ["after the end",                [head, piece, end], "10 bytes"],
+];
+
+function dial(r: RelayWorld): ScriptedDaemon {
+  const address = RELAY.replace("https", "wss");
+  return ScriptedDaemon.dial(r.dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+}
+
+/** What the one who asked is told in the end. */
+async function outcome(asking: Promise<Response>): Promise<string> {
+  let response: Response;
+  try {
+    response = await asking;
+  } catch (fault) {
+    assert.ok(isUnreachable(fault), String(fault));
+    const maybe = fault.fields.may_have_been_delivered ? "may have been" : "was not";
+    return `${fault.code}, ${maybe} delivered`;
+  }
+  return await response.bytes().then(({ length }) => `${length} bytes`, () => "broken off");
+}
+
+for (const [way, lose] of Object.entries(WAYS)) {
+  for (const [when, acts, told] of STEPS) {
+    Deno.test(`${when}, ${way}: ${told} [c9.tunnel.lost]`, async () => {
+      await using r = relayWorld();
+      const daemon = dial(r);
+      await daemon.opened;
+      await r.clock.settle();
+      const answered = outcome(r.ask(1, "/ask", { method: "POST", body: "{}" }));
+      await r.clock.settle();
+      const [request] = daemon.of("request");
+      for (const act of acts) act(daemon, request?.id ?? 0);
+      await r.clock.settle();
+      lose(r, daemon);
+      await r.clock.settle();
+      assert.equal(await answered, told);
+      assert.equal(r.relay.machines.requests, 0);
+      assert.equal(r.relay.machines.held_bytes, 0);
+    });
+  }
+}
+
+Deno.test("an upload that the tunnel breaks under is given up, and its source is told", async () => {
+  await using r = relayWorld();
+  const daemon = dial(r);
+  await daemon.opened;
+  await r.clock.settle();
+  let left = false;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull: (controller) => controller.enqueue(new Uint8Array(STREAM_WINDOW_BYTES)),
+    cancel: () => void (left = true),
+  });
+  const answered = outcome(r.ask(1, "/attachments", { method: "POST", body }));
+  await r.clock.settle();
+  r.lines[0]?.[1].cut();
+  assert.equal(await answered, "machine_offline, may have been delivered");
+  await r.clock.settle();
+  assert.equal(left, true);
+});
+
+Deno.test("an upload whose source breaks off is told to the daemon, and never as whole", async () => {
+  await using r = relayWorld();
+  const daemon = dial(r);
+  await daemon.opened;
+  await r.clock.settle();
+  let count = 0;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      if (++count > 2) controller.error(new Error("the browser left"));
+      else controller.enqueue(new Uint8Array(10));
+    },
+  });
+  const answered = outcome(r.ask(1, "/attachments", { method: "POST", body }));
+  await r.clock.settle();
+  assert.equal(daemon.of("end").length, 0);
+  assert.deepEqual(daemon.of("cancel").map(({ why }) => why), ["the body broke off"]);
+  assert.equal(await answered, "machine_offline, may have been delivered");
+});
+
+Deno.test("a head that is no header of HTTP ends the tunnel, and fails no route", async () => {
+  for (const value of ["a\r\nset-cookie: x=1", "\u20ac", "\0"]) {
+    await using r = relayWorld();
+    const daemon = dial(r);
+    await daemon.opened;
+    await r.clock.settle();
+    const answered = outcome(r.ask(1, "/health"));
+    await r.clock.settle();
+    const id = daemon.of("request")[0]?.id ?? 0;
+    const headers = [["content-type", value]];
+    daemon.say({ type: "response", id, status: 200, headers, body: false });
+    assert.equal(await answered, "machine_offline, may have been delivered");
+    assert.equal(daemon.closed?.code, 4002);
+  }
+});

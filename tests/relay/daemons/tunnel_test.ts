@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import {
+  GREETING_MS_MAX,
+  PING_EVERY_MS,
+  STREAM_WINDOW_BYTES,
+  STREAMS_MAX,
+} from "kit/net/tunnel/frames.ts";
+import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
+import {
+  daemonId,
+  NAMESPACE,
+  OTHER_SECRET,
+  RELAY,
+  type RelayWorld,
+  relayWorld,
+  SECRET,
+} from "../../support/relay/relay_world.ts";
+
+const ADDRESS = RELAY.replace("https", "wss");
+
+/** A daemon that says and does only what the test does with it. */
+async function scripted(
+  r: RelayWorld,
+  number = 1,
+  more: { secret?: string; hello?: unknown } = {},
+) {
+  const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
+  const daemon = ScriptedDaemon.dial(r.dial, wishes);
+  await daemon.opened;
+  await r.clock.settle();
+  return daemon;
+}
+
+/** What a request was refused with. */
+async function refusal(asking: Promise<unknown>) {
+  const fault: unknown = await asking.then(() => undefined, (fault) => fault);
+  assert.ok(isUnreachable(fault), String(fault));
+  return { code: fault.code, delivered: fault.fields.may_have_been_delivered };
+}
+
+Deno.test("a daemon that dialled is listed with what it said of itself [c9.tunnel.hello]", async () => {
+  await using r = relayWorld();
+  await using _d = await r.daemon(1);
+  assert.deepEqual(r.relay.machines.list(NAMESPACE), [{
+    daemon_id: daemonId(1),
+    machine: "here",
+    connected_at: r.clock.now(),
+    version: "0.1.0",
+    capabilities: { ask_pull_delivery: true },
+  }]);
+});
+
+Deno.test("a request through the tunnel is answered by the daemon's own route", async () => {
+  await using r = relayWorld();
+  await using d = await r.daemon(1);
+  const answer = await r.ask(1, "/health");
+  assert.equal(answer.status, 200);
+  assert.equal((await answer.json()).daemon_id, d.daemon.identity.daemon_id);
+});
+
+Deno.test("a refusal of the daemon's is an answer, and no failure of the tunnel", async () => {
+  await using r = relayWorld();
+  await using _d = await r.daemon(1);
+  const answer = await r.ask(1, "/peers/nobody");
+  assert.equal(answer.status, 404);
+  assert.equal((await answer.json()).error, "unknown_peer");
+});
+
+Deno.test("the secret is dialled with in a header, never in the address [c9.tunnel.dial]", async () => {
+  await using r = relayWorld();
+  await using _d = await r.daemon(1);
+  assert.equal(r.dials.length, 1);
+  assert.equal(r.dials[0]?.address, `${ADDRESS}/ws/daemon`);
+  assert.equal(r.dials[0]?.headers.get("authorization"), `Bearer ${SECRET}`);
+  assert.equal(r.dials[0]?.headers.get("x-mesh-daemon-id"), daemonId(1));
+});
+
+for (
+  const [what, headers, status, error] of [
+    ["no secret", {}, 401, "unauthorized"],
+    ["a secret of another form", { authorization: "Bearer hunter2" }, 401, "unauthorized"],
+    [
+      "a secret that is too short",
+      { authorization: `Bearer ${SECRET.slice(0, -1)}` },
+      401,
+      "unauthorized",
+    ],
+    [
+      "a daemon id of another form",
+      { authorization: `Bearer ${SECRET}`, "x-mesh-daemon-id": "laptop" },
+      422,
+      "invalid_request",
+    ],
+    ["no daemon id", { authorization: `Bearer ${SECRET}` }, 422, "invalid_request"],
+    [
+      "no upgrade",
+      { authorization: `Bearer ${SECRET}`, "x-mesh-daemon-id": daemonId(1) },
+      426,
+      "upgrade_required",
+    ],
+  ] as const
+) {
+  Deno.test(`a dial with ${what} is refused, and told why`, async () => {
+    await using r = relayWorld();
+    const answer = await r.fetch("/ws/daemon", { headers });
+    assert.equal(answer.status, status);
+    assert.equal((await answer.json()).error, error);
+    if (status === 401) assert.equal(answer.headers.get("www-authenticate"), "Bearer");
+  });
+}
+
+Deno.test("any secret of the right form is a namespace of its own [c9.no-list]", async () => {
+  await using r = relayWorld();
+  await using _a = await r.daemon(1);
+  await using _b = await r.daemon(2, { secret: OTHER_SECRET });
+  const listed = async (secret: string) => {
+    const headers = { authorization: `Bearer ${secret}` };
+    const { daemons } = await (await r.fetch("/api/v1/daemons", { headers })).json();
+    return daemons.map((one: { daemon_id: string }) => one.daemon_id);
+  };
+  assert.deepEqual(await listed(SECRET), [daemonId(1)]);
+  assert.deepEqual(await listed(OTHER_SECRET), [daemonId(2)]);
+  assert.deepEqual(await listed(`mesh_sk_${"n".repeat(43)}`), []);
+});
+
+Deno.test("a machine of another secret is unknown, as if it did not exist [c9.tunnel.namespace]", async () => {
+  await using r = relayWorld();
+  await using _b = await r.daemon(2, { secret: OTHER_SECRET });
+  assert.deepEqual(await refusal(r.ask(2, "/health")), {
+    code: "unknown_machine",
+    delivered: false,
+  });
+});
+
+Deno.test("a request never falls back on another machine of the same secret [c9.tunnel.exact]", async () => {
+  await using r = relayWorld();
+  await using one = await r.daemon(1);
+  await using _two = await r.daemon(2);
+  await one.daemon.goDown();
+  await r.clock.settle();
+  const offline = { code: "machine_offline", delivered: false };
+  assert.deepEqual(await refusal(r.ask(1, "/health")), offline);
+  assert.equal((await (await r.ask(2, "/health")).json()).daemon_id, daemonId(2));
+});
+
+Deno.test("a version that the relay does not speak is refused by its name [c9.tunnel.version]", async () => {
+  await using r = relayWorld();
+  const hello = { type: "hello", protocol: 7, machine: "new", version: "9", capabilities: {} };
+  const daemon = await scripted(r, 1, { hello });
+  const [refused] = daemon.of("refused");
+  assert.equal(refused?.["error"], "unknown_protocol");
+  assert.match(String(refused?.["detail"]), /version 7 .* the relay 1/);
+  assert.equal(daemon.closed?.code, 4005);
+  assert.deepEqual(r.relay.machines.list(NAMESPACE), []);
+});
+
+Deno.test("a first frame that is no hello ends the line", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1, { hello: { type: "ping", ping_id: 1 } });
+  assert.equal(daemon.closed?.code, 4000);
+});
+
+Deno.test("who says nothing is let go after its time", async () => {
+  await using r = relayWorld();
+  let closed: number | undefined;
+  const close = (code: number) => closed = code;
+  r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(3) }, () => ({
+    response: new Response(null),
+    line: { open: true, buffered: 0, send: () => undefined, close },
+  }));
+  await r.beat(GREETING_MS_MAX / 1000);
+  assert.equal(closed, 4000);
+});
+
+Deno.test("the newer connection of a daemon takes the older one's place [c9.tunnel.newest]", async () => {
+  await using r = relayWorld();
+  const older = await scripted(r, 1);
+  const asking = refusal(r.ask(1, "/health"));
+  const newer = await scripted(r, 1);
+  assert.deepEqual(older.closed, { code: 4009, reason: "superseded" });
+  assert.deepEqual(await asking, { code: "machine_offline", delivered: true });
+  assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
+  newer.on = (frame) => {
+    if (frame.type !== "request") return;
+    newer.say({ type: "response", id: frame.id, status: 204, headers: [], body: false });
+  };
+  assert.equal((await r.ask(1, "/health")).status, 204);
+});
+
+Deno.test("a newer connection that is refused leaves the older one alone", async () => {
+  await using r = relayWorld();
+  const older = await scripted(r, 1);
+  await scripted(r, 1, { hello: { type: "hello", protocol: 2 } });
+  assert.equal(older.closed, undefined);
+  assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
+});
+
+Deno.test("a hanging request delays no other, and times out by itself [c9.tunnel.concurrent]", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type !== "request" || frame.path === "/hang") return;
+    daemon.say({ type: "response", id: frame.id, status: 200, headers: [], body: false });
+  };
+  const hanging = refusal(r.ask(1, "/hang", { timeout_ms: 5000 }));
+  const others = Array.from({ length: 1000 }, () => r.ask(1, "/health"));
+  assert.deepEqual(
+    new Set((await Promise.all(others)).map(({ status }) => status)),
+    new Set([200]),
+  );
+  await r.beat(5);
+  assert.deepEqual(await hanging, { code: "timed_out", delivered: true });
+  const [hung] = daemon.of("request").filter(({ path }) => path === "/hang");
+  assert.deepEqual(daemon.of("cancel").map(({ id, why }) => [id, why]), [[hung?.id, "timed out"]]);
+});
+
+Deno.test("answers come in whatever order the daemon gives them", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  const texts = ["/a", "/b", "/c"].map(async (path) =>
+    await (await r.ask(1, path as `/${string}`)).text()
+  );
+  await r.clock.settle();
+  for (const { id, path } of daemon.of("request").toReversed()) {
+    daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+    daemon.sayBytes(id, new TextEncoder().encode(`of ${path}`));
+    daemon.say({ type: "end", id });
+  }
+  assert.deepEqual(await Promise.all(texts), ["of /a", "of /b", "of /c"]);
+});
+
+Deno.test("with no more room for requests the next is refused, and was not sent", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  const hanging = Array.from({ length: STREAMS_MAX }, () => refusal(r.ask(1, "/hang")));
+  assert.deepEqual(await refusal(r.ask(1, "/one-more")), {
+    code: "machine_offline",
+    delivered: false,
+  });
+  daemon.close();
+  await Promise.all(hanging);
+});
+
+Deno.test("an end without an answer is no answer, and leaves nobody waiting", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type === "request") daemon.say({ type: "end", id: frame.id });
+  };
+  assert.deepEqual(await refusal(r.ask(1, "/health")), {
+    code: "machine_offline",
+    delivered: true,
+  });
+});
+
+Deno.test("what the daemon says it did not take was not delivered", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type !== "request") return;
+    daemon.say({ type: "cancel", id: frame.id, why: "full", taken: false });
+  };
+  assert.deepEqual(await refusal(r.ask(1, "/ask", { method: "POST", body: "{}" })), {
+    code: "machine_offline",
+    delivered: false,
+  });
+});
+
+Deno.test("a caller that gives up is told so at once, and so is the daemon [c9.tunnel.cancel]", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  const patience = new AbortController();
+  const asking = r.ask(1, "/hang", { signal: patience.signal });
+  await r.clock.settle();
+  patience.abort(new Error("gone"));
+  await assert.rejects(asking, /gone/);
+  await r.clock.settle();
+  assert.equal(daemon.of("cancel").length, 1);
+  assert.equal(r.relay.machines.requests, 0);
+});
+
+Deno.test("two pings without an answer end the line [c9.tunnel.heartbeat]", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  await r.beat(3 * PING_EVERY_MS / 1000);
+  assert.equal(daemon.of("ping").length, 2);
+  assert.deepEqual(daemon.closed, { code: 4010, reason: "no_pong" });
+  assert.deepEqual(await refusal(r.ask(1, "/health")), {
+    code: "machine_offline",
+    delivered: false,
+  });
+});
+
+Deno.test("a daemon that answers its pings stays", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  daemon.on = (frame) => {
+    if (frame.type === "ping") daemon.say({ type: "pong", ping_id: frame.ping_id });
+  };
+  await r.beat(4 * PING_EVERY_MS / 1000);
+  assert.equal(daemon.closed, undefined);
+});
+
+Deno.test("a daemon that sends more than there is room for is cut off", async () => {
+  await using r = relayWorld();
+  const daemon = await scripted(r, 1);
+  const asking = r.ask(1, "/big");
+  await r.clock.settle();
+  const [{ id } = { id: 0 }] = daemon.of("request");
+  daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+  const response = await asking;
+  const piece = new Uint8Array(65_536);
+  for (let sent = 0; sent <= STREAM_WINDOW_BYTES; sent += 65_536) daemon.sayBytes(id, piece);
+  await r.clock.settle();
+  assert.equal(daemon.closed?.code, 4002);
+  await assert.rejects(response.text());
+});

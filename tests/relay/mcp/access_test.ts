@@ -1,0 +1,370 @@
+/** The door of the relay's `/mcp`: Host and Origin, tokens, scopes, forms; and what tools say. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
+import {
+  daemonBehind,
+  house,
+  ISSUER,
+  NAMESPACE,
+  SECRET,
+} from "../../support/relay/composed_relay.ts";
+import {
+  app,
+  BOTH,
+  GENERATIONS,
+  grant,
+  rawCall,
+  rawPost,
+  withHeaders,
+} from "../../support/relay/mcp_apps.ts";
+
+const HERE = "dm-000000000001";
+const METADATA = `${ISSUER}/.well-known/oauth-protected-resource/mcp`;
+const LIST = rawPost({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+
+Deno.test("without OAuth there is no remote MCP [5.relay.mcp-needs-oauth]", async () => {
+  await using at = house({ issuer: null });
+  const response = await at.send("/mcp", LIST);
+  assert.equal(response.status, 404);
+});
+
+// deno-fmt-ignore
+const STRANGERS: [why: string, headers: Record<string, string>, error: string][] = [
+  ["no token",                {},                                          "unauthorized"],
+  ["an unknown token",        { authorization: "Bearer nothing" },         "invalid_token"],
+  ["the relay secret",        { authorization: `Bearer ${SECRET}` },       "invalid_token"],
+  ["another kind of proof",   { authorization: "Basic dDE6" },             "unauthorized"],
+  ["a cookie",                { cookie: "__Host-mesh=1" },                 "unauthorized"],
+];
+for (const [why, headers, error] of STRANGERS) {
+  Deno.test(`${why} gets 401, and is told where tokens come from [4.relay.challenge]`, async () => {
+    await using at = house();
+    grant(at, "t1");
+    for (const method of ["POST", "GET", "DELETE"]) {
+      const init = withHeaders(
+        { ...LIST, method, ...(method !== "POST" && { body: null }) },
+        headers,
+      );
+      const response = await at.send("/mcp", init);
+      assert.equal(response.status, 401, method);
+      const said = response.headers.get("www-authenticate") ?? "";
+      assert.match(said, /^Bearer /);
+      assert.ok(said.includes(`resource_metadata="${METADATA}"`));
+      assert.ok(said.includes('scope="agents:read agents:write"'));
+      assert.equal(said.includes('error="invalid_token"'), error === "invalid_token");
+      assert.equal((await response.json()).error, error);
+      assert.equal(response.headers.get("cache-control"), "no-store");
+    }
+  });
+}
+
+Deno.test("a token in the address is no token: none is ever put there [5.relay.no-token-in-url]", async () => {
+  await using at = house();
+  grant(at, "t1");
+  assert.equal((await at.send("/mcp?access_token=t1", LIST)).status, 401);
+});
+
+Deno.test("a revoked token is refused from the next request on [5.relay.revoked]", async () => {
+  await using at = house();
+  const held = grant(at, "t1");
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
+  at.tokens.delete("t1");
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 401);
+});
+
+Deno.test("where the tokens cannot be checked, nobody gets in [7.relay.database]", async () => {
+  await using at = house();
+  const held = grant(at, "t1");
+  at.tokens.get = () => {
+    throw new Error("The disk is gone");
+  };
+  const response = await at.send("/mcp", withHeaders(LIST, held));
+  assert.equal(response.status, 500);
+  assert.equal((await response.json()).error, "internal");
+});
+
+// deno-fmt-ignore
+const NEEDS: [tool: string, scope: "agents:read" | "agents:write"][] = [
+  ["list_machines", "agents:read"],
+  ["list_agents",   "agents:read"],
+  ["ask_agent",     "agents:write"],
+  ["send_message",  "agents:write"],
+  ["get_reply",     "agents:read"],
+  ["list_requests", "agents:read"],
+];
+for (const [tool, needs] of NEEDS) {
+  Deno.test(`${tool} needs ${needs}, and says so with 403 [4.relay.scopes]`, async () => {
+    await using at = house();
+    const reader = grant(at, "reader", { scope: "agents:read" });
+    const allowed = await at.send("/mcp", withHeaders(rawCall(tool), reader));
+    if (needs === "agents:read") return assert.equal(allowed.status, 200);
+    assert.equal(allowed.status, 403);
+    const said = allowed.headers.get("www-authenticate") ?? "";
+    assert.ok(said.startsWith('Bearer error="insufficient_scope"'));
+    assert.ok(said.includes('scope="agents:read agents:write"'));
+    assert.ok(said.includes(`resource_metadata="${METADATA}"`));
+    assert.equal((await allowed.json()).error, "insufficient_scope");
+    assert.deepEqual(at.machines.heard, []);
+    const writer = grant(at, "writer", { scope: BOTH });
+    assert.equal((await at.send("/mcp", withHeaders(rawCall(tool), writer))).status, 200);
+  });
+}
+
+Deno.test("a batch is refused whole for the one tool that is not allowed", async () => {
+  await using at = house();
+  const reader = grant(at, "reader", { scope: "agents:read" });
+  const call = (id: number, name: string) => {
+    const params = { name, arguments: {} };
+    return { jsonrpc: "2.0", id, method: "tools/call", params };
+  };
+  const batch = [call(1, "list_machines"), call(2, "send_message")];
+  assert.equal((await at.send("/mcp", withHeaders(rawPost(batch), reader))).status, 403);
+});
+
+// deno-fmt-ignore
+const HOSTS: [why: string, issuer: string, headers: Record<string, string>, status: number][] = [
+  ["our name",                ISSUER,                  { host: "relay.example" },                                        200],
+  ["our name, with its port", ISSUER,                  { host: "relay.example:443" },                                    200],
+  ["another scheme's port",   ISSUER,                  { host: "relay.example:80" },                                     403],
+  ["our name and origin",     ISSUER,                  { host: "relay.example", origin: ISSUER },                        200],
+  ["another name",            ISSUER,                  { host: "evil.example" },                                         403],
+  ["another port",            ISSUER,                  { host: "relay.example:8443" },                                   403],
+  ["loopback, from a proxy beside us", ISSUER,         { host: "127.0.0.1:8378" },                                       200],
+  ["loopback, with a page's own origin", ISSUER,       { host: "127.0.0.1:8378", origin: "http://127.0.0.1:8378" },      403],
+  ["a name that begins like loopback", ISSUER,         { host: "127.0.0.1.evil.example" },                               403],
+  ["another origin",          ISSUER,                  { host: "relay.example", origin: "https://evil.example" },        403],
+  ["no origin to be told",    ISSUER,                  { host: "relay.example", origin: "null" },                        403],
+  ["another site's page",     ISSUER,                  { host: "relay.example", "sec-fetch-site": "cross-site" },        403],
+  ["loopback by its name",    "http://127.0.0.1:8378", { host: "localhost:8378", origin: "http://localhost:8378" },      200],
+  ["loopback in IPv6",        "http://127.0.0.1:8378", { host: "[::1]:8378" },                                           200],
+  ["a name that resolves to us", "http://127.0.0.1:8378", { host: "evil.example:8378", origin: "http://evil.example:8378" }, 403],
+  ["another port of loopback", "http://127.0.0.1:8378", { host: "127.0.0.1:8378", origin: "http://127.0.0.1:3000" },     403],
+];
+for (const [why, issuer, headers, status] of HOSTS) {
+  Deno.test(`Host and Origin are the issuer's own: ${why} is ${status} [4.relay.rebinding]`, async () => {
+    await using at = house({ issuer });
+    const response = await at.send("/mcp", withHeaders(LIST, { ...headers, ...grant(at, "t1") }));
+    assert.equal(response.status, status);
+  });
+}
+
+Deno.test("without sessions and streams, GET and DELETE answer 405 to whoever may call", async () => {
+  await using at = house();
+  for (const method of ["GET", "DELETE"]) {
+    const response = await at.send("/mcp", { method, headers: grant(at, "t1") });
+    assert.deepEqual([response.status, response.headers.get("allow")], [405, "POST"]);
+  }
+});
+
+// deno-fmt-ignore
+const BODIES: [why: string, body: string, type: string, status: number][] = [
+  ["more than 1 MiB",      "x".repeat(1_048_577), "application/json", 413],
+  ["no JSON",              "{",                   "application/json", 400],
+  ["nothing",              "",                    "application/json", 400],
+  ["another content type", "{}",                  "text/plain",       415],
+];
+for (const [why, body, type, status] of BODIES) {
+  Deno.test(`a body is refused that is: ${why}`, async () => {
+    await using at = house();
+    const headers = { "content-type": type, ...grant(at, "t1") };
+    assert.equal((await at.send("/mcp", { method: "POST", body, headers })).status, status);
+  });
+}
+
+/** Specification 4; a question mark stands behind what may be left out. */
+// deno-fmt-ignore
+const SIGNATURES: [tool: string, looks: boolean, takes: string, gives: string][] = [
+  ["list_machines", true,  "",                                   "machines"],
+  ["list_agents",   true,  "daemon_id circle?",                  "daemon_id agents"],
+  ["ask_agent",     false, "daemon_id peer_id message",          "daemon_id peer_id request_id status"],
+  ["send_message",  false, "daemon_id peer_id message",          "daemon_id peer_id delivery_id delivery_state delivered queued"],
+  ["get_reply",     true,  "daemon_id request_id wait_seconds?", "daemon_id request_id status reply outcome close_reason responder"],
+  ["list_requests", true,  "daemon_id",                          "daemon_id requests"],
+];
+for (const generation of GENERATIONS) {
+  Deno.test(`${generation}: the six tools, to the letter, whatever the scope [4.relay.rule-5] [4.relay.tools]`, async () => {
+    await using at = house();
+    await using one = await app(at, grant(at, "t1", { scope: "agents:read" }), generation);
+    assert.deepEqual(one.tools.map(({ name }) => name), SIGNATURES.map(([name]) => name));
+    for (const [name, looks, takes, gives] of SIGNATURES) {
+      const tool = one.tools.find((tool) => tool.name === name);
+      const { properties = {}, required = [] } = tool?.inputSchema ?? {};
+      const taken = Object.keys(properties).map((key) => required.includes(key) ? key : `${key}?`);
+      assert.equal(taken.join(" "), takes, name);
+      assert.equal(tool?.inputSchema["additionalProperties"], false, name);
+      const given = Object.keys(tool?.outputSchema?.properties ?? {});
+      assert.equal(given.join(" "), `${gives} error detail may_have_been_delivered`, name);
+      const { readOnlyHint, destructiveHint, openWorldHint } = tool?.annotations ?? {};
+      assert.deepEqual([readOnlyHint, destructiveHint, openWorldHint], [looks, false, false], name);
+    }
+  });
+}
+
+Deno.test("descriptions promise no push, no exactly-once and no keeping [4.relay.rule-6] [4.relay.rule-9]", async () => {
+  await using at = house();
+  await using one = await app(at, grant(at, "t1"));
+  const told = (name: string) => one.tools.find((tool) => tool.name === name)?.description ?? "";
+  assert.match(told("ask_agent"), /never pushed to you/);
+  assert.match(told("ask_agent"), /no exactly-once guarantee/);
+  assert.match(told("ask_agent"), /may lose requests when its daemon restarts/);
+  assert.match(told("list_requests"), /outstanding work only/);
+  assert.match(told("send_message"), /may only be queued/);
+});
+
+// deno-fmt-ignore
+const WRONG: [why: string, tool: string, given: Record<string, unknown>, says: RegExp][] = [
+  ["no machine",                  "list_agents",   {},                                                              /daemon_id/],
+  ["a parameter of its own",      "list_agents",   { daemon_id: HERE, status: "online" },                           /status/],
+  ["a name for an id",            "ask_agent",     { daemon_id: HERE, peer: "web", message: "Hi" },                 /peer_id/],
+  ["a key that is not offered",   "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "Hi", idempotency_key: "k" }, /idempotency_key/],
+  ["no message",                  "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "" },                  /message/],
+  ["64,001 bytes",                "send_message",  { daemon_id: HERE, peer_id: "p", message: "x".repeat(64_001) },  /64000 bytes/],
+  ["64,002 bytes in 21,334 signs", "ask_agent",    { daemon_id: HERE, peer_id: "p", message: "€".repeat(21_334) },  /64000 bytes/],
+  ["a NUL",                       "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "a\0b" },              /NUL/],
+  ["21 seconds",                  "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: 21 },      /wait_seconds/],
+  ["less than no time",           "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: -1 },      /wait_seconds/],
+  ["a time in words",             "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: "5" },     /wait_seconds/],
+  ["a circle that is no name",    "list_agents",   { daemon_id: HERE, circle: "a b" },                              /circle/],
+];
+for (const [why, tool, given, says] of WRONG) {
+  Deno.test(`a tool says what was wrong with ${why}, and asks no machine [8.relay.get-reply]`, async () => {
+    await using at = house();
+    await using one = await app(at, grant(at, "t1"));
+    const { refused, data } = await one.call(tool, given);
+    assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
+      true,
+      "invalid_request",
+      false,
+    ]);
+    assert.match(String(data["detail"]), says);
+    assert.deepEqual(at.machines.heard, []);
+  });
+}
+
+Deno.test("a message of exactly 64,000 bytes goes through whole", async () => {
+  await using at = house();
+  await using w = daemonBehind(at, HERE);
+  const body = { name: "web", path: "/srv", backend: "codex" as const };
+  const { peer_id } = await w.call(registerPeer, { body });
+  await using one = await app(at, grant(at, "t1"));
+  const message = "x".repeat(64_000);
+  const { refused } = await one.call("ask_agent", { daemon_id: HERE, peer_id, message });
+  assert.equal(refused, false);
+  const { data } = await one.call("list_requests", { daemon_id: HERE });
+  const [{ message: shown } = { message: "" }] = data["requests"] as { message: string }[];
+  assert.equal(shown, `${"x".repeat(2000)}…`);
+});
+
+Deno.test("calls of one grant at once are bounded, and another grant's are not its own", async () => {
+  await using at = house();
+  const hang = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
+  const held = grant(at, "t1"), other = grant(at, "t2", { grant_id: "mg_2" });
+  const call = rawCall("list_agents", { daemon_id: HERE });
+  const waiting = Array.from({ length: IN_FLIGHT_MAX }, () => {
+    return at.send("/mcp", withHeaders(call, held));
+  });
+  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  const more = await at.send("/mcp", withHeaders(LIST, held));
+  assert.deepEqual([more.status, more.headers.get("retry-after")], [429, "1"]);
+  assert.equal((await at.send("/mcp", withHeaders(LIST, other))).status, 200);
+  hang.resolve(Response.json({ peers: [] }));
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
+});
+
+Deno.test("a call that breaks off is refused, and is no fault", async () => {
+  await using at = house();
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new Error("The caller left")),
+  });
+  const call = { ...withHeaders(LIST, grant(at, "t1")), body: broken };
+  assert.equal((await at.send("/mcp", call)).status, 400);
+  assert.deepEqual(at.logged, []);
+});
+
+Deno.test("a batch counts as the calls that it holds", async () => {
+  await using at = house();
+  const held = grant(at, "t1");
+  const hang = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
+  const params = { name: "list_agents", arguments: { daemon_id: HERE } };
+  const batchOf = (size: number) => {
+    const calls = Array.from({ length: size }, (_, id) => {
+      return { jsonrpc: "2.0", id, method: "tools/call", params };
+    });
+    return at.send("/mcp", withHeaders(rawPost(calls), held));
+  };
+  const waiting = [batchOf(100), batchOf(100), batchOf(IN_FLIGHT_MAX - 200)];
+  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 429);
+  hang.resolve(Response.json({ peers: [] }));
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
+});
+
+Deno.test("whoever hangs up ends the request to the machine as well", async () => {
+  await using at = house();
+  at.machines.connect(
+    NAMESPACE,
+    HERE,
+    (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener("abort", () => reject(request.signal.reason))
+      ),
+  );
+  const patience = new AbortController();
+  const call = withHeaders(rawCall("list_agents", { daemon_id: HERE }), grant(at, "t1"));
+  const asking = at.send("/mcp", { ...call, signal: patience.signal });
+  while (at.machines.heard.length === 0) await at.clock.settle();
+  patience.abort();
+  assert.equal((await asking).status, 499);
+  assert.equal(at.machines.heard[0]?.request.signal?.aborted, true);
+  assert.deepEqual(at.logged, []);
+});
+
+Deno.test("whatever is posted, there is no fault, and no line of the log holds a token", async () => {
+  await using at = house();
+  const token = "mt_0123456789abcdefghij";
+  const held = grant(at, token);
+  const word = fc.oneof(
+    fc.constantFrom(
+      "tools/call",
+      "tools/list",
+      "initialize",
+      "ask_agent",
+      "list_agents",
+      HERE,
+      token,
+    ),
+    fc.string(),
+  );
+  const message = fc.record({
+    jsonrpc: fc.constantFrom("2.0", "1.0", null),
+    id: fc.oneof(fc.integer(), fc.string(), fc.constant(null)),
+    method: word,
+    params: fc.oneof(
+      fc.record({ name: word, arguments: fc.dictionary(word, fc.jsonValue()) }),
+      fc.jsonValue(),
+    ),
+  }, { requiredKeys: [] });
+  const headers = fc.dictionary(
+    fc.constantFrom("mcp-protocol-version", "mcp-method", "mcp-name", "accept", "traceparent"),
+    fc.constantFrom("2026-07-28", "2025-11-25", "tools/call", "x", ""),
+  );
+  const body = fc.oneof(message, fc.array(message), fc.jsonValue(), fc.string());
+  await fc.assert(
+    fc.asyncProperty(body, headers, async (posted, more) => {
+      const text = typeof posted === "string" ? posted : JSON.stringify(posted);
+      const init = withHeaders({ ...LIST, body: text }, { ...more, ...held });
+      const response = await at.send("/mcp", init);
+      assert.ok(response.status < 500, `${response.status}: ${text}`);
+      await response.body?.cancel();
+    }),
+    { numRuns: 400 },
+  );
+  assert.deepEqual(at.logged.filter((line) => line.includes(token)), []);
+});

@@ -1,0 +1,396 @@
+/** Authorization and consent: what an app may ask for, and how a person allows it. */
+
+import assert from "node:assert/strict";
+import { randomIds } from "kit/core/clock.ts";
+import { namespaceOf } from "../../../../relay/web/secrets.ts";
+import {
+  App,
+  BOTH,
+  CALLBACK,
+  countOf,
+  DAY_MS,
+  hiddenIn,
+  ISSUER,
+  locationOf,
+  MINUTE_MS,
+  oauthWorld,
+  OTHER_SECRET,
+  Person,
+  READ,
+  refusedIn,
+  SECRET,
+  tokensOf,
+} from "../../../support/relay/oauth_world.ts";
+
+type Change = Record<string, string | undefined>;
+
+/** Refusals that may go to the app: it is known, and so is where it lives. */
+// deno-fmt-ignore
+const TO_THE_APP: readonly [what: string, change: Change, error: string][] = [
+  ["no response_type",            { response_type: undefined },            "invalid_request"],
+  ["a token at once",             { response_type: "token" },              "unsupported_response_type"],
+  ["a code and a token",          { response_type: "code token" },         "unsupported_response_type"],
+  ["an answer in the fragment",   { response_mode: "fragment" },           "invalid_request"],
+  ["no code_challenge",           { code_challenge: undefined },           "invalid_request"],
+  ["an empty code_challenge",     { code_challenge: "" },                  "invalid_request"],
+  ["a plain challenge",           { code_challenge_method: "plain" },      "invalid_request"],
+  ["a challenge of no method",    { code_challenge_method: undefined },    "invalid_request"],
+  ["the method in small letters", { code_challenge_method: "s256" },       "invalid_request"],
+  ["a challenge too short",       { code_challenge: "x".repeat(42) },      "invalid_request"],
+  ["a challenge with padding",    { code_challenge: `${"x".repeat(43)}=` }, "invalid_request"],
+  ["no resource",                 { resource: undefined },                 "invalid_target"],
+  ["the resource of another",     { resource: "https://other.example.com/mcp" }, "invalid_target"],
+  ["the issuer as the resource",  { resource: ISSUER },                    "invalid_target"],
+  ["the resource with a slash",   { resource: `${ISSUER}/mcp/` },          "invalid_target"],
+  ["messaging without reading",   { scope: "agents:write" },               "invalid_scope"],
+  ["a scope that is not there",   { scope: `${READ} admin` },              "invalid_scope"],
+  ["a scope of blanks",           { scope: "  " },                         "invalid_scope"],
+  ["a scope in capitals",         { scope: "AGENTS:READ" },                "invalid_scope"],
+];
+
+for (const [what, change, error] of TO_THE_APP) {
+  Deno.test(`an app that asks for ${what} is told ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const response = await new Person(w).visit(app.authorizePath(change));
+    assert.equal(response.status, 303);
+    assert.equal(response.headers.get("cache-control"), "no-store");
+    const answer = locationOf(response);
+    assert.ok(answer.href.startsWith(`${CALLBACK}?`));
+    assert.equal(refusedIn(answer), error);
+    assert.ok(answer.searchParams.get("error_description"));
+    assert.equal(answer.searchParams.get("state"), "st 1");
+    assert.equal(answer.searchParams.get("iss"), ISSUER);
+  });
+}
+
+/** Refusals that go nowhere: whoever asks may be anybody. */
+// deno-fmt-ignore
+const ON_A_PAGE: readonly [what: string, change: Change, more?: string][] = [
+  ["no client_id",                  { client_id: undefined }],
+  ["an unknown client_id",          { client_id: `mc_${"z".repeat(22)}` }],
+  ["a client_id that is none",      { client_id: "mc_1' or 1=1 --" }],
+  ["two client_ids",                {}, "&client_id=mc_other"],
+  ["another redirect_uri",          { redirect_uri: "https://evil.example/callback" }],
+  ["a longer redirect_uri",         { redirect_uri: `${CALLBACK}/more` }],
+  ["a redirect_uri with a query",   { redirect_uri: `${CALLBACK}?next=1` }],
+  ["a redirect_uri with a user",    { redirect_uri: "https://app.example.net@evil.example/callback" }],
+  ["a redirect_uri in capitals",    { redirect_uri: "https://APP.example.net/callback" }],
+  ["two redirect_uris",             {}, `&redirect_uri=${encodeURIComponent("https://evil.example/")}`],
+  ["a request beyond its bound",    { state: "x".repeat(9000) }],
+];
+
+for (const [what, change, more = ""] of ON_A_PAGE) {
+  Deno.test(`${what} is told on a page and redirected nowhere [5.oauth.redirects.verified]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const response = await new Person(w).visit(app.authorizePath(change) + more);
+    assert.ok(response.status === 400 || response.status === 413, `${response.status}`);
+    assert.equal(response.headers.get("location"), null);
+    const text = await response.text();
+    assert.match(text, /role="alert"/);
+    assert.ok(!text.includes("evil.example"));
+  });
+}
+
+Deno.test("a parameter that comes twice is refused, and the state that does is not sent back", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  for (
+    const more of [`&scope=${READ}`, "&state=two", "&code_challenge_method=S256", "&foo=1&foo=1"]
+  ) {
+    const answer = locationOf(await new Person(w).visit(app.authorizePath() + more));
+    assert.equal(refusedIn(answer), "invalid_request", more);
+    assert.equal(answer.searchParams.get("state"), more === "&state=two" ? null : "st 1");
+  }
+});
+
+Deno.test("parameters that nobody knows are ignored, and an only redirect_uri may be left out", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const change = { redirect_uri: undefined, prompt: "consent", audience: "x" };
+  const answer = await new Person(w).allow(app, change);
+  assert.ok(answer.href.startsWith(`${CALLBACK}?code=mesh_ac_`));
+});
+
+Deno.test("what a redirect URI has for a query is kept", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w, `${CALLBACK}?tenant=a%20b&x`);
+  const answer = await new Person(w).allow(app);
+  assert.ok(answer.href.startsWith(`${CALLBACK}?tenant=a%20b&x&code=`), answer.href);
+});
+
+Deno.test("an answer carries code, state and iss, and a loopback one any port [4.oauth.iss]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w, "http://127.0.0.1:3000/callback/x1");
+  const redirect_uri = "http://127.0.0.1:49999/callback/x1";
+  const answer = await new Person(w).allow(app, { redirect_uri });
+  assert.equal(answer.origin + answer.pathname, redirect_uri);
+  assert.match(answer.searchParams.get("code") ?? "", /^mesh_ac_/);
+  assert.equal(answer.searchParams.get("state"), "st 1");
+  assert.equal(answer.searchParams.get("iss"), ISSUER);
+  await tokensOf(await app.redeem(answer.searchParams.get("code") ?? "", { redirect_uri }));
+});
+
+Deno.test("the consent page is whole without a script, and names the app by what it claims [5.oauth.consent]", async () => {
+  using w = oauthWorld();
+  const response = await w.postJson("/oauth/register", {
+    redirect_uris: [CALLBACK],
+    client_name: `<script>alert("1")</script>'`,
+  });
+  const app = new App(w, (await response.json()).client_id, CALLBACK);
+  const page = await new Person(w).visit(app.authorizePath());
+  const text = await page.text();
+  assert.ok(!/<script/i.test(text));
+  assert.match(text, /&lt;script&gt;alert\(&quot;1&quot;\)&lt;\/script&gt;&#39;/);
+  assert.match(text, /app\.example\.net/);
+  assert.match(text, /<label for="relay_secret">/);
+  assert.match(text, /<html lang="en">/);
+  assert.match(text, /ask agents to work/);
+});
+
+Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to redirect [c9.oauth.pages]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const paths = [app.authorizePath(), "/oauth/authorize", "/oauth/connections"];
+  await person.signIn();
+  for (const path of paths) {
+    const { headers } = await person.visit(path);
+    const policy = headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.ok(!policy.includes("form-action"));
+    assert.ok(!policy.includes("unsafe"));
+    assert.equal(headers.get("referrer-policy"), "same-origin");
+    assert.equal(headers.get("cache-control"), "no-store");
+    assert.equal(headers.get("x-frame-options"), "DENY");
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+  }
+});
+
+Deno.test("the browser's cookie is for this host alone, and no script reads it [5.oauth.consent.bound]", async () => {
+  using secure = oauthWorld();
+  const app = await App.register(secure);
+  const page = await new Person(secure).visit(app.authorizePath());
+  assert.match(
+    page.headers.get("set-cookie") ?? "",
+    /^__Host-mesh-consent=[^;]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+  );
+  using local = oauthWorld({ issuer: "http://127.0.0.1:8378" });
+  const local_page = await new Person(local).visit((await App.register(local)).authorizePath());
+  assert.match(
+    local_page.headers.get("set-cookie") ?? "",
+    /^mesh-consent=[^;]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/,
+  );
+});
+
+Deno.test("denying needs no secret and tells the app [5.oauth.consent]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const answer = locationOf(await person.decide(await person.formFor(app), "deny"));
+  assert.equal(refusedIn(answer), "access_denied");
+  assert.equal(answer.searchParams.get("iss"), ISSUER);
+  assert.equal(answer.searchParams.get("state"), "st 1");
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+});
+
+// deno-fmt-ignore
+const FORGED: readonly [what: string, headers: Record<string, string>][] = [
+  ["another site's form",      { origin: "https://evil.example" }],
+  ["an origin that is null",   { origin: "null" }],
+  ["a plain http origin",      { origin: "http://relay.example.com" }],
+  ["a sibling's form",         { "sec-fetch-site": "same-site" }],
+  ["a cross-site form",        { "sec-fetch-site": "cross-site" }],
+];
+
+for (const [what, headers] of FORGED) {
+  Deno.test(`${what} allows nothing [5.oauth.consent.bound]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const person = new Person(w);
+    const request = await person.formFor(app);
+    const form = { request, decision: "allow", relay_secret: SECRET };
+    const response = await person.submit("/oauth/authorize", form, headers);
+    assert.equal(response.status, 403);
+    assert.equal(response.headers.get("location"), null);
+    assert.equal(countOf(w.db, "oauth_grants"), 0);
+  });
+}
+
+Deno.test("a form works in the browser that it was shown in, and in no other [5.oauth.consent.bound]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const attacker = new Person(w), victim = new Person(w), fresh = new Person(w);
+  const request = await attacker.formFor(app);
+  await victim.formFor(app);
+  for (const person of [victim, fresh]) {
+    await person.signIn();
+    const response = await person.decide(request, "allow", SECRET);
+    assert.equal(response.status, 400);
+    assert.match(await response.text(), /expired or belongs to another browser/);
+  }
+  assert.equal((await victim.decide(request, "deny")).status, 400);
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+});
+
+Deno.test("two forms in one browser work side by side", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const first = await person.formFor(app), second = await person.formFor(app);
+  for (const request of [first, second]) {
+    assert.match(locationOf(await person.decide(request, "allow", SECRET)).search, /code=mesh_ac_/);
+  }
+});
+
+Deno.test("a form allows one grant [5.oauth.consent.bound]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const request = await person.formFor(app);
+  assert.equal((await person.decide(request, "allow", SECRET)).status, 303);
+  await w.clock.advance(2 * MINUTE_MS);
+  assert.equal((await person.decide(request, "allow", SECRET)).status, 400);
+});
+
+Deno.test("a form is good for ten minutes [8.relay.consent]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const early = await person.formFor(app), late = await person.formFor(app);
+  await w.clock.advance(10 * MINUTE_MS - 1);
+  assert.equal((await person.decide(early, "allow", SECRET)).status, 303);
+  await w.clock.advance(1);
+  assert.equal((await person.decide(late, "allow", SECRET)).status, 400);
+  assert.equal((await person.decide(late, "deny")).status, 400);
+});
+
+Deno.test("a form that was changed, or comes from another process, is none", async () => {
+  using w = oauthWorld();
+  using other = oauthWorld({ ids: randomIds });
+  const app = await App.register(w);
+  const person = new Person(w);
+  const request = await person.formFor(app);
+  const stranger = new Person(other);
+  const foreign = await stranger.formFor(await App.register(other));
+  const middle = Math.floor(request.length / 2);
+  const letter = request[middle] === "A" ? "B" : "A";
+  const changed = `${request.slice(0, middle)}${letter}${request.slice(middle + 1)}`;
+  for (const forged of [changed, foreign, "", "x", "a.b.c.d.e", `${request}x`]) {
+    assert.equal((await person.decide(forged, "allow", SECRET)).status, 400, forged);
+  }
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+});
+
+Deno.test("a decision is allow or deny, once, and by POST in a form", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const request = await person.formFor(app);
+  for (const decision of ["", "yes", "Allow"]) {
+    assert.equal((await person.decide(request, decision, SECRET)).status, 400);
+  }
+  const cookie = [...person.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const body = `request=${request}&relay_secret=${SECRET}&decision=deny&decision=allow`;
+  assert.equal((await w.postForm("/oauth/authorize", body, { cookie })).status, 400);
+  const json = { method: "POST", headers: { cookie }, body: JSON.stringify({ request }) };
+  assert.equal((await w.fetch("/oauth/authorize", json)).status, 400);
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  // A program that speaks for a person need not say where a form comes from.
+  const plain = { request, relay_secret: SECRET, decision: "allow" };
+  assert.equal((await w.postForm("/oauth/authorize", plain, { cookie })).status, 303);
+});
+
+Deno.test("a client or redirect that is gone by now gets no code", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  await w.clock.advance(DAY_MS - MINUTE_MS);
+  const request = await person.formFor(app);
+  await w.clock.advance(MINUTE_MS);
+  const response = await person.decide(request, "allow", SECRET);
+  assert.equal(response.status, 400);
+  assert.match(await response.text(), /remove and re-add the connector/);
+});
+
+// deno-fmt-ignore
+const NO_SECRETS = ["", " ", "mesh_sk_", `mesh_sk_${"a".repeat(42)}`, `${SECRET}a`, "password", `mesh_sk_${"ä".repeat(43)}`];
+
+for (const secret of NO_SECRETS) {
+  Deno.test(`"${secret}" is no relay secret, and may be entered again [5.oauth.secret.namespace]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const person = new Person(w);
+    const request = await person.formFor(app);
+    const response = await person.decide(request, "allow", secret);
+    assert.equal(response.status, 403);
+    const text = await response.text();
+    assert.match(text, /role="alert">That is no relay secret/);
+    assert.equal(hiddenIn(text, "request"), request);
+    assert.ok(secret.length < 10 || !text.includes(secret));
+    assert.equal((await person.decide(request, "allow", ` ${SECRET}\n`)).status, 303);
+  });
+}
+
+Deno.test("the first authorization needs a daemon of that secret online [5.oauth.first-online]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  w.online.clear();
+  w.online.add(namespaceOf(OTHER_SECRET));
+  const request = await person.formFor(app);
+  const response = await person.decide(request, "allow", SECRET);
+  assert.equal(response.status, 403);
+  assert.match(await response.text(), /No machine with this relay secret is online/);
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  w.online.add(namespaceOf(SECRET));
+  const code = locationOf(await person.decide(request, "allow", SECRET)).searchParams.get("code");
+  w.online.clear();
+  await tokensOf(await app.redeem(code ?? ""));
+  assert.match((await new Person(w).allow(app)).search, /code=/);
+});
+
+Deno.test("a grant that was never exchanged proves no secret [5.oauth.first-online]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  await new Person(w).allow(app);
+  w.online.clear();
+  const person = new Person(w);
+  assert.equal((await person.decide(await person.formFor(app), "allow", SECRET)).status, 403);
+});
+
+Deno.test("a browser that is signed in needs no secret again [5.oauth.consent]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  await person.signIn(OTHER_SECRET);
+  const text = await (await person.visit(app.authorizePath())).text();
+  assert.ok(!text.includes("relay_secret"));
+  const answer = await person.decide(hiddenIn(text, "request"), "allow");
+  await tokensOf(await app.redeem(locationOf(answer).searchParams.get("code") ?? ""));
+  assert.equal(countOf(w.db, "oauth_grants", `namespace = '${namespaceOf(OTHER_SECRET)}'`), 1);
+});
+
+Deno.test("a browser that is not signed in cannot leave the secret out", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const response = await person.decide(await person.formFor(app), "allow");
+  assert.equal(response.status, 403);
+  assert.equal(countOf(w.db, "oauth_grants"), 0);
+});
+
+Deno.test("a scope that is left out is read-only [5.oauth.scope.default]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const text = await (await new Person(w).visit(app.authorizePath({ scope: undefined }))).text();
+  assert.ok(!/ask agents to work/.test(text));
+  for (const scope of [undefined, "", READ]) {
+    assert.equal((await app.connect({ scope })).scope, READ);
+  }
+  for (const scope of [BOTH, "agents:write agents:read", ` ${BOTH}  ${READ}`]) {
+    assert.equal((await app.connect({ scope })).scope, BOTH);
+  }
+});

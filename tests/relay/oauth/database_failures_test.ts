@@ -1,0 +1,269 @@
+/** The OAuth database fails at each step: nothing is issued, nothing is lost, nobody gets in. */
+
+import assert from "node:assert/strict";
+import * as z from "zod";
+import type { Database } from "kit/data/sqlite.ts";
+import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
+import { BEARER } from "../../../relay/oauth/grants/store.ts";
+import * as rows from "../../../relay/oauth/grants/store.ts";
+import { digestOf } from "../../../relay/web/secrets.ts";
+import {
+  App,
+  countOf,
+  DAY_MS,
+  errorOf,
+  hiddenIn,
+  type OAuthWorld,
+  oauthWorld,
+  Person,
+  SECRET,
+  tokensIn,
+  tokensOf,
+} from "../../support/relay/oauth_world.ts";
+
+const TABLES = relayMigrations.flatMap((sql) => [...sql.matchAll(/create table (\w+)/g)])
+  .map(([, table = ""]) => table);
+
+/** All rows of all tables, as one text. */
+function picture(db: Database): string {
+  const Any = z.record(z.string(), z.unknown());
+  return JSON.stringify(TABLES.map((table) => db.all(Any, `select * from ${table} order by 1`)));
+}
+
+/** From now on a statement of this kind fails; disposing mends it. */
+function failing(db: Database, on: string, table: string, how: "statement" | "commit"): Disposable {
+  const raise = "select raise(abort, 'the disk is gone')";
+  const orphan = "insert into orphans values (1)";
+  db.transact((tx) => tx.run(`create table if not exists parents (id integer primary key)`));
+  db.transact((tx) =>
+    tx.run(
+      `create table if not exists orphans
+       (id integer references parents deferrable initially deferred)`,
+    )
+  );
+  const work = how === "statement" ? raise : orphan;
+  db.transact((tx) => tx.run(`create trigger failing before ${on} on ${table} begin ${work}; end`));
+  return { [Symbol.dispose]: () => void db.transact((tx) => tx.run("drop trigger failing")) };
+}
+
+interface Scene {
+  readonly w: OAuthWorld;
+  readonly app: App;
+  readonly person: Person;
+}
+
+/** What is done, once all is well; it answers how it went. */
+type Act = (scene: Scene) => Promise<() => Promise<Response>>;
+
+const ACTS: Readonly<Record<string, Act>> = {
+  register: ({ w }) =>
+    Promise.resolve(() =>
+      w.postJson("/oauth/register", { redirect_uris: ["https://app.example.net/x"] })
+    ),
+  consent: async ({ app, person }) => {
+    const request = await person.formFor(app);
+    return () => person.decide(request, "allow", SECRET);
+  },
+  exchange: async ({ app, person }) => {
+    const code = (await person.allow(app)).searchParams.get("code") ?? "";
+    return () => app.redeem(code);
+  },
+  refresh: async ({ app }) => {
+    const { refresh_token } = await app.connect();
+    return () => app.refresh(refresh_token);
+  },
+  revoke: async ({ app }) => {
+    const { refresh_token } = await app.connect();
+    return () => app.revoke(refresh_token);
+  },
+  revoke_access: async ({ app }) => {
+    const { access_token } = await app.connect();
+    return () => app.revoke(access_token);
+  },
+  disconnect: async ({ app, person }) => {
+    await app.connect();
+    await person.signIn();
+    const text = await (await person.visit("/oauth/connections")).text();
+    const [, grant_id] = /name="grant_id" value="([^"]+)"/.exec(text) ?? [];
+    const form_token = hiddenIn(text, "form_token");
+    return () => person.submit("/oauth/connections", { grant_id, form_token });
+  },
+};
+
+/** Each write of each act. */
+// deno-fmt-ignore
+const WRITES: readonly [act: string, on: string, table: string][] = [
+  ["register",      "insert", "oauth_clients"],
+  ["consent",       "insert", "oauth_spent_forms"],
+  ["consent",       "insert", "oauth_grants"],
+  ["consent",       "insert", "oauth_codes"],
+  ["exchange",      "update", "oauth_codes"],
+  ["exchange",      "update", "oauth_grants"],
+  ["exchange",      "insert", "oauth_refresh_tokens"],
+  ["exchange",      "insert", "oauth_access_tokens"],
+  ["exchange",      "update", "oauth_clients"],
+  ["refresh",       "update", "oauth_refresh_tokens"],
+  ["refresh",       "update", "oauth_grants"],
+  ["refresh",       "insert", "oauth_refresh_tokens"],
+  ["refresh",       "insert", "oauth_access_tokens"],
+  ["refresh",       "update", "oauth_clients"],
+  ["revoke",        "update", "oauth_grants"],
+  ["revoke_access", "delete", "oauth_access_tokens"],
+  ["disconnect",    "update", "oauth_grants"],
+];
+
+for (const [name, on, table] of WRITES) {
+  for (const how of ["statement", "commit"] as const) {
+    const place = how === "commit" ? `a commit with ${on} of ${table}` : `${on} of ${table}`;
+    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.oauth.fail-closed]`, async () => {
+      using w = oauthWorld();
+      const person = new Person(w);
+      const act = await ACTS[name]?.({ w, person, app: await App.register(w) });
+      assert.ok(act);
+      const before = picture(w.db);
+      {
+        using _broken = failing(w.db, on, table, how);
+        const response = await act();
+        assert.equal(response.status, 503);
+        assert.equal(response.headers.get("location"), null);
+        assert.equal(response.headers.get("cache-control"), "no-store");
+        const text = await response.text();
+        assert.ok(!/mesh_|disk is gone/.test(text.replaceAll(SECRET, "")), text);
+        assert.equal(picture(w.db), before);
+      }
+      const again = await act();
+      assert.ok([200, 201, 303].includes(again.status), `${again.status}`);
+      assert.notEqual(picture(w.db), before);
+      assert.ok(w.logged.some((line) => line.includes("An OAuth request failed")));
+    });
+  }
+}
+
+Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { refresh_token } = await app.connect();
+  using _broken = failing(w.db, "update", "oauth_grants", "statement");
+  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [
+    503,
+    "temporarily_unavailable",
+  ]);
+});
+
+Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.oauth.fail-closed]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  {
+    using _broken = failing(w.db, "update", "oauth_grants", "statement");
+    assert.equal((await app.refresh(first.refresh_token)).status, 503);
+  }
+  assert.equal((await app.refresh(first.refresh_token)).status, 400);
+  assert.equal(rows.bearer(w.db, digestOf(second.access_token), w.clock.now()), undefined);
+});
+
+Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.oauth.fail-closed]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { access_token, refresh_token } = await app.connect();
+  const { check } = tokensIn(w);
+  const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
+  for (const table of TABLES.filter((table) => table !== "oauth_issuer")) {
+    w.db.transact((tx) => tx.run(`alter table ${table} rename to gone`));
+    const reads = ["oauth_grants", "oauth_access_tokens"].includes(table);
+    if (reads) assert.throws(() => check(access_token), { code: "storage_failed" });
+    w.db.transact((tx) => tx.run(`alter table gone rename to ${table}`));
+  }
+  assert.ok(check(access_token));
+  w.db.transact((tx) => tx.run("alter table oauth_clients rename to gone"));
+  for (const response of [await app.refresh(refresh_token), await app.redeem(code)]) {
+    assert.deepEqual(await errorOf(response), [503, "temporarily_unavailable"]);
+  }
+  const page = await new Person(w).visit(app.authorizePath());
+  assert.equal(page.status, 503);
+  assert.equal(page.headers.get("location"), null);
+});
+
+Deno.test("a token check writes nothing: triggers that refuse every write let it through [8.relay.cleanup]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { access_token } = await app.connect();
+  for (const table of TABLES) {
+    for (const on of ["insert", "update", "delete"]) {
+      w.db.transact((tx) =>
+        tx.run(
+          `create trigger no_${on}_${table} before ${on} on ${table}
+         begin select raise(abort, 'read only'); end`,
+        )
+      );
+    }
+  }
+  assert.equal((await app.refresh("x")).status, 400, "a sweep of nothing is no write");
+  w.db.transact((tx) => tx.run("pragma query_only = on"));
+  const { commits } = w.db;
+  for (const token of [access_token, "mesh_at_unknown", ""]) {
+    const found = rows.bearer(w.db, digestOf(token), w.clock.now());
+    assert.equal(found !== undefined, token === access_token);
+  }
+  assert.equal(w.db.commits, commits);
+});
+
+Deno.test("a token check is a search by two keys, and so is every look-up of a credential [8.relay.cleanup]", () => {
+  using w = oauthWorld();
+  const Plan = z.object({ detail: z.string() });
+  const plan = (sql: string) =>
+    w.db.all(Plan, `explain query plan ${sql}`).map(({ detail }) => detail);
+  assert.deepEqual(plan(BEARER), [
+    "SEARCH t USING PRIMARY KEY (token_hash=?)",
+    "SEARCH g USING PRIMARY KEY (grant_id=?)",
+  ]);
+  const others = [
+    "select * from oauth_clients where client_id = :a and expires_at > :b",
+    "select * from oauth_codes where code_hash = :a",
+    "select * from oauth_refresh_tokens where token_hash = :a",
+    "select client_id from oauth_clients where state = 'unused' order by registered_at desc, rowid desc limit -1 offset 4096",
+    "select grant_id from oauth_grants where expires_at <= :now limit 20",
+    "delete from oauth_grants where grant_id = 'x'",
+  ];
+  for (const sql of others) {
+    const steps = plan(sql);
+    assert.ok(
+      steps.every((step) => /^SEARCH|USING (COVERING )?INDEX/.test(step)),
+      steps.join("; "),
+    );
+    assert.ok(!steps.some((step) => step.includes("TEMP B-TREE")), steps.join("; "));
+  }
+});
+
+Deno.test("whoever writes clears away what is over, a bounded part at a time [8.relay.cleanup]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  await app.connect();
+  for (let at = 0; at < 30; at++) await new Person(w).allow(app);
+  assert.equal(countOf(w.db, "oauth_grants"), 31);
+  assert.equal(countOf(w.db, "oauth_spent_forms"), 31);
+  await w.clock.advance(20 * 60_000);
+  assert.equal(countOf(w.db, "oauth_grants"), 31, "time alone clears nothing");
+  await app.revoke("nothing");
+  assert.equal(countOf(w.db, "oauth_grants"), 11);
+  assert.equal(countOf(w.db, "oauth_spent_forms"), 0);
+  assert.equal(countOf(w.db, "oauth_access_tokens"), 0);
+  await app.revoke("nothing");
+  assert.equal(countOf(w.db, "oauth_grants"), 1);
+});
+
+Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const issued = [];
+  for (let at = 0; at < 25; at++) issued.push(await app.connect());
+  await w.clock.advance(30 * DAY_MS);
+  assert.equal((await app.refresh(issued.at(-1)?.refresh_token ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_grants"), 5, "it was refused while its row was there");
+  const codes = [];
+  for (let at = 0; at < 25; at++) codes.push((await new Person(w).allow(app)).searchParams);
+  await w.clock.advance(60_000);
+  assert.equal((await app.redeem(codes.at(-1)?.get("code") ?? "")).status, 400);
+  assert.equal(countOf(w.db, "oauth_codes"), 5);
+});

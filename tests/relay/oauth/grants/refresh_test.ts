@@ -1,0 +1,223 @@
+/** Refresh and revocation: rotation, narrowing, replay, and the end of a grant. */
+
+import assert from "node:assert/strict";
+import {
+  App,
+  BOTH,
+  DAY_MS,
+  errorOf,
+  oauthWorld,
+  Person,
+  READ,
+  RESOURCE,
+  SECRET,
+  tokensIn,
+  tokensOf,
+} from "../../../support/relay/oauth_world.ts";
+
+type Change = Record<string, string | undefined>;
+
+async function codeFor(app: App, change: Change = {}): Promise<string> {
+  return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
+}
+
+Deno.test("a refresh token is good once, and each exchange brings another [5.oauth.refresh.rotates]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  assert.notEqual(second.refresh_token, first.refresh_token);
+  assert.notEqual(second.access_token, first.access_token);
+  const { check } = tokensIn(w);
+  assert.ok(check(first.access_token), "an access token lives on beside the next one");
+  assert.ok(check(second.access_token));
+});
+
+Deno.test("a consumed refresh token revokes the grant and all its tokens [7.relay.refresh-reused] [5.oauth.refresh.reuse]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const other = await app.connect();
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  await w.clock.advance(DAY_MS);
+  const third = await tokensOf(await app.refresh(second.refresh_token));
+  assert.deepEqual(await errorOf(await app.refresh(first.refresh_token)), [400, "invalid_grant"]);
+  const { check } = tokensIn(w);
+  assert.equal(check(third.access_token), undefined);
+  for (const { refresh_token } of [first, second, third]) {
+    assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [400, "invalid_grant"]);
+  }
+  await tokensOf(await app.refresh(other.refresh_token));
+});
+
+Deno.test("a consumed refresh token is a leak, whoever brings it and whatever it asks for", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w), thief = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const stolen = await thief.refresh(first.refresh_token, { scope: "everything" });
+  assert.deepEqual(await errorOf(stolen), [400, "invalid_grant"]);
+  assert.equal(tokensIn(w).check(second.access_token), undefined);
+});
+
+/** What is wrong with a refresh; the token stays good. */
+// deno-fmt-ignore
+const BAD_REFRESHES: readonly [what: string, change: Change, status: number, error: string][] = [
+  ["no refresh_token",           { refresh_token: undefined },          400, "invalid_request"],
+  ["an unknown refresh_token",   { refresh_token: `mesh_rt_${"0".repeat(43)}` }, 400, "invalid_grant"],
+  ["no client_id",               { client_id: undefined },              400, "invalid_request"],
+  ["an unknown client",          { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
+  ["no resource",                { resource: undefined },               400, "invalid_target"],
+  ["another resource",           { resource: `${RESOURCE}/` },          400, "invalid_target"],
+  ["a scope without reading",    { scope: "agents:write" },             400, "invalid_scope"],
+  ["a scope that is not there",  { scope: `${READ} admin` },            400, "invalid_scope"],
+  ["a wider scope",              { scope: BOTH },                       400, "invalid_scope"],
+];
+
+for (const [what, change, status, error] of BAD_REFRESHES) {
+  Deno.test(`a refresh with ${what} is ${error}, and the token stays good [4.oauth.token]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const { refresh_token } = await app.connect({ scope: READ });
+    assert.deepEqual(await errorOf(await app.refresh(refresh_token, change)), [status, error]);
+    await tokensOf(await app.refresh(refresh_token));
+  });
+}
+
+Deno.test("a refresh token is another client's to nobody", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w), thief = await App.register(w);
+  const { refresh_token, access_token } = await app.connect();
+  assert.deepEqual(await errorOf(await thief.refresh(refresh_token)), [400, "invalid_grant"]);
+  assert.ok(tokensIn(w).check(access_token));
+  await tokensOf(await app.refresh(refresh_token));
+});
+
+Deno.test("one kind of credential is never another kind", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const code = await codeFor(app);
+  const { check } = tokensIn(w);
+  assert.equal(check(code), undefined);
+  assert.deepEqual(await errorOf(await app.refresh(code)), [400, "invalid_grant"]);
+  const { access_token, refresh_token } = await tokensOf(await app.redeem(code));
+  for (const token of [refresh_token, access_token.slice(0, -1), "", " ", SECRET, app.client_id]) {
+    assert.equal(check(token), undefined, token);
+  }
+  assert.deepEqual(await errorOf(await app.refresh(access_token)), [400, "invalid_grant"]);
+  assert.deepEqual(await errorOf(await app.redeem(refresh_token)), [400, "invalid_grant"]);
+  assert.ok(check(access_token));
+});
+
+Deno.test("a refresh narrows for good, and older access tokens with it [5.oauth.scope.narrow]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const wide = await app.connect({ scope: BOTH });
+  const narrow = await tokensOf(await app.refresh(wide.refresh_token, { scope: READ }));
+  assert.equal(narrow.scope, READ);
+  const { check } = tokensIn(w);
+  for (const { access_token } of [wide, narrow]) assert.equal(check(access_token)?.scope, READ);
+  const next = await app.refresh(narrow.refresh_token, { scope: BOTH });
+  assert.deepEqual(await errorOf(next), [400, "invalid_scope"]);
+  assert.equal((await tokensOf(await app.refresh(narrow.refresh_token))).scope, READ);
+});
+
+Deno.test("messaging is added by a new connection [5.oauth.scope.reconnect]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { refresh_token } = await app.connect({ scope: READ });
+  assert.deepEqual(await errorOf(await app.refresh(refresh_token, { scope: BOTH })), [
+    400,
+    "invalid_scope",
+  ]);
+  assert.equal((await app.connect({ scope: BOTH })).scope, BOTH);
+});
+
+Deno.test("refresh keeps the asker's identity, and a new grant has another [5.oauth.identity]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { check } = tokensIn(w);
+  const first = await app.connect();
+  const asker = check(first.access_token)?.asker;
+  const next = await tokensOf(await app.refresh(first.refresh_token, { scope: READ }));
+  assert.equal(check(next.access_token)?.asker, asker);
+  const again = await app.connect();
+  assert.notEqual(check(again.access_token)?.asker, asker);
+  assert.match(check(again.access_token)?.asker ?? "", /^mcp-[0-9a-f]{12}$/);
+});
+
+Deno.test("an asker's identity that is taken is drawn again", async () => {
+  const drawn = ["mcp-00000000000a", "mcp-00000000000a", "mcp-00000000000b"];
+  using plain = oauthWorld();
+  const ids = { ...plain.ids, next: () => drawn.shift() ?? "mcp-ffffffffffff" };
+  using w = oauthWorld({ ids });
+  const app = await App.register(w);
+  const { check } = tokensIn(w);
+  const askers = [await app.connect(), await app.connect()]
+    .map(({ access_token }) => check(access_token)?.asker);
+  assert.deepEqual(askers, ["mcp-00000000000a", "mcp-00000000000b"]);
+});
+
+Deno.test("refresh works while every daemon is offline [5.oauth.refresh.offline]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { refresh_token } = await app.connect();
+  w.online.clear();
+  await tokensOf(await app.refresh(refresh_token));
+});
+
+Deno.test("revoking a refresh token ends the grant, at once and for good [4.oauth.revoke] [5.relay.revoked]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const response = await app.revoke(second.refresh_token, { token_type_hint: "access_token" });
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("cache-control"), "no-store");
+  const { check } = tokensIn(w);
+  for (const { access_token } of [first, second]) assert.equal(check(access_token), undefined);
+  assert.deepEqual(await errorOf(await app.refresh(second.refresh_token)), [400, "invalid_grant"]);
+  assert.equal((await app.revoke(second.refresh_token)).status, 200);
+});
+
+Deno.test("a consumed refresh token revokes its grant as well [4.oauth.revoke]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  assert.equal((await app.revoke(first.refresh_token)).status, 200);
+  assert.equal(tokensIn(w).check(second.access_token), undefined);
+});
+
+Deno.test("revoking an access token ends itself and nothing else [4.oauth.revoke]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const first = await app.connect();
+  const second = await tokensOf(await app.refresh(first.refresh_token));
+  assert.equal((await app.revoke(second.access_token)).status, 200);
+  const { check } = tokensIn(w);
+  assert.equal(check(second.access_token), undefined);
+  assert.ok(check(first.access_token));
+  await tokensOf(await app.refresh(second.refresh_token));
+});
+
+Deno.test("revoking is always 200, and touches only what is the client's own [4.oauth.revoke]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w), thief = await App.register(w);
+  const { access_token, refresh_token } = await app.connect();
+  for (const token of [access_token, refresh_token, "nothing", `mesh_rt_${"0".repeat(43)}`]) {
+    assert.equal((await thief.revoke(token)).status, 200);
+    assert.equal((await app.revoke(token, { client_id: "mc_unknown" })).status, 200);
+  }
+  assert.ok(tokensIn(w).check(access_token));
+  await tokensOf(await app.refresh(refresh_token));
+});
+
+Deno.test("revoking needs a token, and no client_id beside it [4.oauth.revoke]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  assert.deepEqual(await errorOf(await app.revoke("")), [400, "invalid_request"]);
+  const { access_token, refresh_token } = await app.connect();
+  assert.equal((await app.revoke(refresh_token, { client_id: undefined })).status, 200);
+  assert.equal(tokensIn(w).check(access_token), undefined);
+});

@@ -1,0 +1,265 @@
+/** Secrets, and browsers that sign in with one. */
+
+import assert from "node:assert/strict";
+import { randomIds } from "kit/core/clock.ts";
+import { registerKey } from "../../../relay/sign_in/contract.ts";
+import { SESSION_MS, SESSIONS_EACH_MAX, SESSIONS_MAX } from "../../../relay/sign_in/sessions.ts";
+import { namespaceOf } from "../../../relay/web/secrets.ts";
+import {
+  cookieOf,
+  form,
+  type House,
+  house,
+  ISSUER,
+  NAMESPACE,
+  OTHER_NAMESPACE,
+  OTHER_SECRET,
+  SECRET,
+} from "../../support/relay/composed_relay.ts";
+
+const OURS = { origin: ISSUER, "sec-fetch-site": "same-origin" };
+
+async function signIn(at: House, secret = SECRET, headers: Record<string, string> = {}) {
+  const response = await at.send("/login", form({ secret }, headers));
+  assert.equal(response.status, 303);
+  return cookieOf(response);
+}
+
+const signedIn = (at: House, cookie: string) =>
+  at.sessions.namespaceOf(new Request(at.base, { headers: { cookie } }));
+
+// deno-fmt-ignore
+const BODIES: [why: string, body: string | undefined][] = [
+  ["nothing",                undefined],
+  ["an owner's id",          JSON.stringify({ user_id: "user-1" })],
+  ["a secret",               JSON.stringify({ secret: SECRET })],
+  ["no JSON at all",         "{"],
+];
+for (const [why, body] of BODIES) {
+  Deno.test(`a key registration that says ${why} draws a fresh secret [5.relay.register-fresh]`, async () => {
+    await using at = house({ ids: randomIds });
+    const draw = async () => {
+      const response = await at.send("/api/v1/register", { method: "POST", body: body ?? null });
+      assert.equal(response.headers.get("cache-control"), "no-store");
+      return registerKey.returns.parse(await response.json()).secret;
+    };
+    const [first, second] = [await draw(), await draw()];
+    assert.match(first, /^mesh_sk_[A-Za-z0-9_-]{43}$/);
+    assert.notEqual(first, second);
+    assert.notEqual(first, SECRET);
+  });
+}
+
+Deno.test("the namespace is the SHA-256 of the full secret, prefix and all [5.relay.namespace]", () => {
+  // printf 'mesh_sk_aaa…' | sha256sum
+  assert.equal(
+    namespaceOf(SECRET),
+    "a9a6e60e98ca4201d59cf4ccdc047022550ba28fb90b0708e55ba87a02e69785",
+  );
+  assert.notEqual(namespaceOf(SECRET), namespaceOf(OTHER_SECRET));
+});
+
+// deno-fmt-ignore
+const NO_SECRETS: [why: string, secret: string, found: RegExp][] = [
+  ["nothing",                 "",                            /Found nothing/],
+  ["blanks",                  "   ",                         /Found nothing/],
+  ["no prefix",               "a".repeat(43),                /Found 43 other letters/],
+  ["a letter too few",        `mesh_sk_${"a".repeat(42)}`,   /Found mesh_sk_ and 42 other letters/],
+  ["a letter too many",       `mesh_sk_${"a".repeat(44)}`,   /Found mesh_sk_ and 44 other letters/],
+  ["another alphabet",        `mesh_sk_${"=".repeat(43)}`,   /Found mesh_sk_ and 43 other letters/],
+  ["markup",                  `<script>alert(1)</script>`,   /Found 25 other letters/],
+];
+for (const [why, secret, found] of NO_SECRETS) {
+  Deno.test(`what has not the form of a secret is refused, and not repeated: ${why}`, async () => {
+    await using at = house();
+    const response = await at.send("/login", form({ secret }));
+    assert.equal(response.status, 422);
+    const text = await response.text();
+    assert.match(text, found);
+    if (secret.trim() !== "") assert.ok(!text.includes(secret));
+    assert.equal(response.headers.get("set-cookie"), null);
+  });
+}
+
+Deno.test("a browser signs in with the secret, and holds a cookie that is not it [5.relay.browser]", async () => {
+  await using at = house({ ids: randomIds });
+  const response = await at.send("/login", form({ secret: SECRET }, OURS));
+  assert.deepEqual([response.status, response.headers.get("location")], [303, "/dashboard"]);
+  const said = response.headers.get("set-cookie") ?? "";
+  assert.match(
+    said,
+    /^__Host-mesh=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=86400; Secure$/,
+  );
+  const cookie = cookieOf(response);
+  assert.ok(!said.includes(SECRET) && !said.includes(NAMESPACE));
+  assert.equal(signedIn(at, cookie), NAMESPACE);
+  assert.equal(signedIn(at, cookie.slice(0, -1)), undefined);
+});
+
+Deno.test("on loopback the cookie is a plain one, as browsers take no other over http", async () => {
+  await using at = house({ issuer: null });
+  const response = await at.send("/login", form({ secret: SECRET }));
+  assert.match(
+    response.headers.get("set-cookie") ?? "",
+    /^mesh=[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=86400$/,
+  );
+  assert.equal(signedIn(at, cookieOf(response)), NAMESPACE);
+});
+
+Deno.test("without an issuer, any other address than loopback is taken for HTTPS", async () => {
+  await using at = house({ issuer: null });
+  const request = new Request("http://relay.lan/login", form({ secret: SECRET }));
+  const cookie = (await at.fetch(request)).headers.get("set-cookie") ?? "";
+  assert.match(cookie, /^__Host-mesh=.*; Secure$/);
+});
+
+Deno.test("a session ends after a day, however busy it was", async () => {
+  await using at = house();
+  const cookie = await signIn(at);
+  await at.clock.advance(SESSION_MS - 1);
+  assert.equal(signedIn(at, cookie), NAMESPACE);
+  await at.clock.advance(1);
+  assert.equal(signedIn(at, cookie), undefined);
+  at.sessions.beat(at.clock.now());
+  assert.equal(signedIn(at, cookie), undefined);
+});
+
+Deno.test("who signs in again in the same browser leaves the session before", async () => {
+  await using at = house();
+  const first = await signIn(at);
+  const second = await signIn(at, OTHER_SECRET, { cookie: first });
+  assert.equal(signedIn(at, first), undefined);
+  assert.equal(signedIn(at, second), OTHER_NAMESPACE);
+});
+
+Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
+  await using at = house();
+  const cookies: string[] = [];
+  for (let n = 0; n <= SESSIONS_EACH_MAX; n++) cookies.push(await signIn(at));
+  const other = await signIn(at, OTHER_SECRET);
+  const [first = "", second = ""] = cookies;
+  assert.equal(signedIn(at, first), undefined);
+  assert.equal(signedIn(at, second), NAMESPACE);
+  assert.equal(signedIn(at, other), OTHER_NAMESPACE);
+});
+
+Deno.test("sessions are bounded in all, and one with a machine is the last to go", async () => {
+  await using at = house();
+  at.machines.connect(NAMESPACE, "dm-1", () => Promise.resolve(new Response()));
+  const { sessions } = at;
+  const request = new Request(at.base);
+  const toPair = (said: string) => said.split(";", 1)[0] ?? "";
+  const mine = toPair(sessions.open(NAMESPACE, request));
+  const strangers: string[] = [];
+  for (let n = 0; n < SESSIONS_MAX; n++) strangers.push(toPair(sessions.open(`n${n}`, request)));
+  const [first = "", second = ""] = strangers;
+  assert.equal(signedIn(at, mine), NAMESPACE);
+  assert.equal(signedIn(at, first), undefined);
+  assert.equal(signedIn(at, second), "n1");
+});
+
+// deno-fmt-ignore
+const FOREIGN: [why: string, headers: Record<string, string>][] = [
+  ["another origin",        { origin: "https://evil.example" }],
+  ["our name over http",    { origin: "http://relay.example" }],
+  ["our name as a prefix",  { origin: "https://relay.example.evil.example" }],
+  ["no origin to be told",  { origin: "null" }],
+  ["another site",          { "sec-fetch-site": "cross-site" }],
+  ["another subdomain",     { "sec-fetch-site": "same-site" }],
+];
+for (const [why, headers] of FOREIGN) {
+  Deno.test(`what another page sends is refused: ${why}`, async () => {
+    await using at = house();
+    const cookie = await signIn(at);
+    for (const path of ["/login", "/logout", "/api/v1/register"]) {
+      const response = await at.send(path, form({ secret: SECRET }, { ...headers, cookie }));
+      assert.equal(response.status, 403, path);
+      assert.equal(response.headers.get("set-cookie"), null);
+    }
+    assert.equal(signedIn(at, cookie), NAMESPACE);
+  });
+}
+
+Deno.test("signing out ends this session alone", async () => {
+  await using at = house();
+  const [cookie, other] = [await signIn(at), await signIn(at)];
+  const response = await at.send("/logout", form({}, { ...OURS, cookie }));
+  assert.deepEqual([response.status, response.headers.get("location")], [303, "/"]);
+  assert.match(response.headers.get("set-cookie") ?? "", /^__Host-mesh=; .*Max-Age=0; Secure$/);
+  assert.deepEqual([signedIn(at, cookie), signedIn(at, other)], [undefined, NAMESPACE]);
+});
+
+Deno.test("the form to sign out bears the session's token, and no other is taken", async () => {
+  await using at = house({ ids: randomIds });
+  const cookie = await signIn(at);
+  const page = await (await at.send("/", { headers: { cookie } })).text();
+  const form_token = /name="form_token"\s+value="([\w-]+)"/.exec(page)?.[1] ?? "";
+  const forged = await at.send("/logout", form({ form_token: "x" }, { ...OURS, cookie }));
+  assert.equal(forged.status, 403);
+  assert.equal(signedIn(at, cookie), NAMESPACE);
+  assert.equal((await at.send("/logout", form({ form_token }, { cookie }))).status, 303);
+  assert.equal(signedIn(at, cookie), undefined);
+});
+
+Deno.test("drawing secrets and signing in are slowed down, each by itself", async () => {
+  await using at = house();
+  at.paces.register.wait = 7;
+  const drawn = await at.send("/api/v1/register", { method: "POST" });
+  assert.deepEqual([drawn.status, drawn.headers.get("retry-after")], [429, "7"]);
+  assert.equal((await drawn.json()).error, "rate_limited");
+  await signIn(at);
+  at.paces.login.wait = 9;
+  const tried = await at.send("/login", form({ secret: SECRET }));
+  assert.deepEqual([tried.status, tried.headers.get("retry-after")], [429, "9"]);
+  assert.match(await tried.text(), /Try again in\s+9 s/);
+  assert.equal(tried.headers.get("set-cookie"), null);
+});
+
+Deno.test("the dashboard lists the machines of the secret, and of no other", async () => {
+  await using at = house();
+  const nobody = await at.send("/dashboard");
+  assert.deepEqual([nobody.status, nobody.headers.get("location")], [303, "/"]);
+  const cookie = await signIn(at);
+  const look = async () => await (await at.send("/dashboard", { headers: { cookie } })).text();
+  assert.match(await look(), /No machine of this secret is connected/);
+  const silent = () => Promise.resolve(new Response());
+  at.machines.connect(NAMESPACE, "dm-000000000001", silent);
+  at.machines.connect(OTHER_NAMESPACE, "dm-000000000002", silent);
+  const page = await look();
+  assert.match(page, /href="\/m\/dm-000000000001\/dashboard"/);
+  assert.ok(!page.includes("dm-000000000002"));
+});
+
+Deno.test("pages run nothing, embed nowhere, and may be sent from under OAuth's redirects", async () => {
+  await using at = house();
+  const { headers } = await at.send("/");
+  const policy = headers.get("content-security-policy") ?? "";
+  assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; /);
+  assert.match(policy, /frame-ancestors 'none'$/);
+  assert.ok(!policy.includes("form-action") && !policy.includes("unsafe"));
+  assert.equal(headers.get("referrer-policy"), "same-origin");
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
+Deno.test("what a machine calls itself is text on the page, whatever it is", async () => {
+  await using at = house();
+  const cookie = await signIn(at);
+  at.machines.connect(
+    NAMESPACE,
+    `"><script>alert('1')</script>`,
+    () => Promise.resolve(new Response()),
+  );
+  const page = await (await at.send("/dashboard", { headers: { cookie } })).text();
+  assert.ok(!page.includes("<script"));
+  assert.ok(page.includes("&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)"));
+});
+
+Deno.test("no log line holds a secret or a cookie", async () => {
+  await using at = house({ ids: randomIds });
+  const cookie = await signIn(at);
+  await at.send("/login", form({ secret: `${SECRET}x` }));
+  await at.send("/login", { method: "POST", body: "x".repeat(5000) });
+  await at.send("/dashboard", { headers: { cookie } });
+  const lines = at.logged.join("\n");
+  for (const secret of [SECRET, cookie.split("=")[1] ?? ""]) assert.ok(!lines.includes(secret));
+});

@@ -1,0 +1,61 @@
+/** Whoever sends a body slowly, or many at once, takes a bounded part of the relay's memory. */
+
+import assert from "node:assert/strict";
+import { FakeClock } from "../../../support/clock.ts";
+import { readBody } from "kit/http/route.ts";
+import { BODIES_BYTES_MAX, BODY_MS_MAX, Intake } from "../../../../relay/web/net/intake.ts";
+import { daemonBehind, house, SECRET } from "../../../support/relay/composed_relay.ts";
+import { RELAY, relayWorld } from "../../../support/relay/relay_world.ts";
+
+const MEBIBYTE = 1_048_576;
+
+/** A body of which so much comes, and no end. */
+function unfinished(bytes: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array(bytes).fill(0x20)),
+  });
+}
+
+Deno.test("a body that does not come in time is given up [c9.pace.bodies]", async () => {
+  await using r = relayWorld();
+  let answered: number | undefined;
+  const request = new Request(`${RELAY}/login`, { method: "POST", body: unfinished(100) });
+  const asked = r.relay.fetch(request).then(({ status }) => answered = status);
+  await r.beat(BODY_MS_MAX / 1000 - 1);
+  assert.equal(answered, undefined);
+  await r.beat(1);
+  assert.equal(await asked, 400);
+});
+
+Deno.test("one address has so many bytes in unfinished bodies, and another has its own [c9.pace.bodies]", async () => {
+  const intake = new Intake(new FakeClock());
+  const send = (address: string) => {
+    const request = new Request(RELAY, { method: "POST", body: unfinished(MEBIBYTE) });
+    const reading = intake.begin(request, address);
+    const fault = readBody(reading.request, 2 * MEBIBYTE).catch((fault) => fault);
+    return { reading, fault };
+  };
+  const held = Array.from({ length: BODIES_BYTES_MAX / MEBIBYTE }, () => send("192.0.2.1"));
+  const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
+  await turn();
+  const other = send("192.0.2.2");
+  const { reading, fault } = send("192.0.2.1");
+  assert.equal((await fault).code, "too_many_requests");
+  reading[Symbol.dispose]();
+  held[0]?.reading[Symbol.dispose]();
+  const next = send("192.0.2.1");
+  await turn();
+  for (const { reading } of [other, next]) reading.giveUp();
+  for (const { fault } of [other, next]) assert.equal((await fault).code, "bad_json");
+});
+
+Deno.test("what is sent about a share is no longer than it can be [c9.pace.bodies]", async () => {
+  await using at = house();
+  await using _w = daemonBehind(at, "dm-000000000001");
+  const answer = await at.send("/api/v1/shares", {
+    method: "POST",
+    headers: { authorization: `Bearer ${SECRET}` },
+    body: unfinished(20_000),
+  });
+  assert.equal(answer.status, 413);
+});

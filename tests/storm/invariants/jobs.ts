@@ -1,0 +1,110 @@
+/** Invariants of jobs: one state and one attempt each, legal steps, and an end that stays. */
+
+import assert from "node:assert/strict";
+import {
+  attemptMachine,
+  jobMachine,
+  templateMachine,
+} from "../../../daemon/features/jobs/machine.ts";
+import type { Job, Picture } from "../snapshot.ts";
+import type { Storm } from "../storm.ts";
+import type { Invariant } from "./invariant.ts";
+
+export const ABOUT_JOBS: readonly Invariant[] = [
+  { name: "a job takes legal steps only, and tells each of them", check: steps },
+  { name: "a job that has ended stays as it ended, unless it is tried again", check: ended },
+  {
+    name: "no job has two attempts under way, and its state says whether it has one",
+    check: attempts,
+  },
+  { name: "a lease is had by what is dispatched, and by nothing else", check: leases },
+  { name: "what is queued or dispatched and has expired is not, after a beat", check: expired },
+  { name: "an attempt is armed before it completes by a turn, and ends once", check: lives },
+  { name: "a message is one attempt's, and no attempt has two", check: messages },
+  {
+    name: "no template has two occurrences of its calendar under way, or a past that it will fire",
+    check: templates,
+  },
+];
+
+const EDGES = new Set<string>(jobMachine.rows.map(([from, , to]) => `${from} ${to}`));
+const UNDER_WAY = new Set(["dispatching", "delivered", "running", "awaiting_input", "blocked"]);
+const FINAL = new Set<string>(jobMachine.states.filter((state) => jobMachine.isFinal(state)));
+
+/** The events of this step lead from the state before to the state now, row by row. */
+function steps(storm: Storm, { jobs, last_event }: Picture): void {
+  const { before } = storm;
+  const states = new Map([...before.jobs].map(([id, { state }]) => [id, state]));
+  const log = storm.w.daemon.ground.events;
+  const since = Math.min(before.last_event, last_event);
+  for (const event of log.read({ since, limit: 100_000, type: "job_state_changed" })) {
+    if (event.type !== "job_state_changed") continue;
+    const { job_id, prior_state, state } = event.data;
+    const was = states.get(job_id);
+    assert.equal(prior_state, was ?? null, `${job_id} was ${was}`);
+    const legal = was === undefined ? state === "queued" : EDGES.has(`${was} ${state}`);
+    assert.ok(legal, `${job_id}: ${was} → ${state}`);
+    states.set(job_id, state);
+  }
+  for (const [id, { state }] of jobs) assert.equal(states.get(id), state, `${id} was told of`);
+}
+
+function ended({ before }: Storm, { jobs }: Picture): void {
+  for (const [id, was] of before.jobs) {
+    if (!FINAL.has(was.state)) continue;
+    const now = jobs.get(id);
+    if (now) assert.deepEqual(now, was, `${id} has ended`);
+  }
+}
+
+function attempts(_: Storm, { jobs, attempts }: Picture): void {
+  const open = Map.groupBy(
+    attempts.filter(({ ended_at }) => ended_at === null),
+    ({ job_id }) => job_id,
+  );
+  for (const [id, { state, current_attempt_id }] of jobs) {
+    const [attempt, ...more] = open.get(id) ?? [];
+    assert.equal(more.length, 0, `${id} has ${more.length + 1} attempts under way`);
+    assert.equal(attempt !== undefined, UNDER_WAY.has(state), `${id} is ${state}`);
+    assert.equal(current_attempt_id, attempt?.attempt_id ?? null, id);
+  }
+}
+
+function leases(_: Storm, { jobs }: Picture): void {
+  for (const [id, { state, lease_until }] of jobs) {
+    assert.equal(lease_until !== null, state === "dispatching", `${id} is ${state}`);
+  }
+}
+
+function expired(storm: Storm, { jobs }: Picture): void {
+  if (!storm.beaten) return;
+  const now = storm.w.clock.now();
+  const isLate = ({ state, expires_at }: Job) =>
+    (state === "queued" || state === "dispatching") && expires_at !== null && expires_at <= now;
+  assert.deepEqual([...jobs.values()].filter(isLate), []);
+}
+
+function lives({ before }: Storm, { attempts }: Picture): void {
+  for (const { attempt_id, state, ended_at, armed_at } of attempts) {
+    assert.equal(ended_at !== null, attemptMachine.isFinal(state as never), attempt_id);
+    assert.equal(state === "running" && armed_at === null, false, attempt_id);
+    const was = before.attempts.find((one) => one.attempt_id === attempt_id);
+    if (was && was.ended_at !== null) {
+      assert.deepEqual([was.state, was.ended_at], [state, ended_at]);
+    }
+  }
+}
+
+function messages(_: Storm, { attempts }: Picture): void {
+  const ids = attempts.flatMap(({ delivery_id }) => delivery_id ?? []);
+  assert.equal(new Set(ids).size, ids.length, "a message of two attempts");
+}
+
+function templates(storm: Storm, { templates }: Picture): void {
+  for (const [id, { state, next_due_at }] of templates) {
+    assert.ok((templateMachine.states as readonly string[]).includes(state), id);
+    assert.equal(next_due_at === null, state !== "active", `${id} is ${state}`);
+    const was = storm.before.templates.get(id);
+    if (was?.state === "cancelled") assert.equal(state, "cancelled", id);
+  }
+}

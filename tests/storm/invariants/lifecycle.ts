@@ -1,0 +1,68 @@
+/** Invariants of lives: one agent a pane, one leader a circle, no end of what is not proved. */
+
+import assert from "node:assert/strict";
+import { isHere, type Picture } from "../snapshot.ts";
+import type { Storm } from "../storm.ts";
+import type { Invariant } from "./invariant.ts";
+
+export const ABOUT_LIVES: readonly Invariant[] = [
+  { name: "no pane is on the record of two peers", check: panes },
+  { name: "no circle has two orchestrators", check: leaders },
+  { name: "after a beat nobody is here whose process has ended", check: processes },
+  {
+    name: "who is retired comes back with a live process alone, and after a removal never",
+    check: reclaims,
+  },
+  { name: "nobody who is retired owes an answer, and nothing waits for it", check: debts },
+  { name: "only a registered process was ever told to end", check: signals },
+];
+
+function panes(_: Storm, { peers }: Picture): void {
+  const held = [...peers.values()].filter(({ pane_id, closed }) => pane_id !== null && closed === 0)
+    .map(({ tmux_socket, pane_id }) => `${tmux_socket} ${pane_id}`);
+  assert.equal(new Set(held).size, held.length, held.join(", "));
+}
+
+function leaders(_: Storm, { peers }: Picture): void {
+  const circles = [...peers.values()].filter((peer) => peer.role === "orchestrator" && isHere(peer))
+    .map(({ circle }) => circle);
+  assert.equal(new Set(circles).size, circles.length, circles.join(", "));
+}
+
+function processes(storm: Storm, { peers }: Picture): void {
+  if (!storm.beaten) return;
+  for (const peer of peers.values()) {
+    const { peer_id, agent_pid, agent_started } = peer;
+    if (!isHere(peer) || agent_pid === null || agent_started === null) continue;
+    assert.ok(storm.processes.isAlive(agent_pid, agent_started), `${peer_id} is not there`);
+  }
+}
+
+function reclaims(storm: Storm, { peers }: Picture): void {
+  for (const [peer_id, { status, closed }] of storm.before.peers) {
+    const now = peers.get(peer_id);
+    if (status !== "retired" || !now || now.status === "retired") continue;
+    assert.equal(closed, 0, `${peer_id} was removed`);
+    const { agent_pid, agent_started } = now;
+    const lives = agent_pid !== null && agent_started !== null &&
+      storm.processes.isAlive(agent_pid, agent_started);
+    assert.ok(lives, `${peer_id} has come back as ${now.status} without a live process`);
+  }
+}
+
+function debts(_: Storm, { peers, messages }: Picture): void {
+  for (const { ask_state, state, to_peer_id, ident } of messages) {
+    if (peers.get(to_peer_id)?.status !== "retired") continue;
+    assert.notEqual(ask_state, "open", ident);
+    assert.notEqual(state, "queued", ident);
+  }
+}
+
+function signals(storm: Storm): void {
+  for (const [pid, , started] of storm.processes.signals.splice(0)) {
+    const known = [...storm.before.peers.values()].some((peer) =>
+      peer.agent_pid === pid && peer.agent_started === started
+    );
+    assert.ok(known, `Process ${pid} was nobody's`);
+  }
+}

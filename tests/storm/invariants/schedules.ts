@@ -1,0 +1,59 @@
+/** Invariants of schedules: each fire is one message, each record tells what became of it. */
+
+import assert from "node:assert/strict";
+import * as z from "zod";
+import type { EventType, MeshEvent } from "kit/data/events.ts";
+import { identOf, type Picture } from "../snapshot.ts";
+import type { Storm } from "../storm.ts";
+import { LATER } from "../texts.ts";
+import type { Invariant } from "./invariant.ts";
+
+export const ABOUT_SCHEDULES: readonly Invariant[] = [
+  { name: "each fire of a schedule is one message, and no message is two fires", check: fires },
+  { name: "a schedule's record says what its fires were, and none is overdue", check: records },
+];
+
+type Fired = Extract<MeshEvent, { type: "schedule_fired" }>;
+
+const FIRED: EventType = "schedule_fired";
+
+function firesOf({ w }: Storm): Fired[] {
+  return w.daemon.ground.events.read({ since: 0, limit: 1_000_000, type: FIRED })
+    .filter((event): event is Fired => event.type === FIRED);
+}
+
+function fires(storm: Storm, { messages }: Picture): void {
+  const sent = firesOf(storm).flatMap(({ data }) => data.message_id ?? []).map(identOf);
+  const later = messages.filter(({ kind, text }) =>
+    text.startsWith(`${LATER} `) && (kind === "ask" || kind === "notify")
+  );
+  assert.deepEqual(later.map(({ ident }) => ident).sort(), sent.sort());
+}
+
+const Row = z.object({
+  schedule_id: z.string(),
+  cron: z.string().nullable(),
+  state: z.string(),
+  next_fire_at: z.number().nullable(),
+  last_outcome: z.string().nullable(),
+  last_message_id: z.string().nullable(),
+});
+
+function records(storm: Storm): void {
+  const { db, clock } = storm.w.daemon.ground;
+  const told = Map.groupBy(firesOf(storm), ({ data }) => data.schedule_id);
+  const rows = db.all(
+    Row,
+    `select schedule_id, cron, state, next_fire_at, last_outcome, last_message_id from schedules`,
+  );
+  for (const { schedule_id, cron, state, ...row } of rows) {
+    const last = told.get(schedule_id)?.at(-1)?.data;
+    assert.equal(row.last_outcome, last?.outcome ?? null, schedule_id);
+    assert.equal(row.last_message_id, last?.message_id ?? null, schedule_id);
+    if (cron === null && (state === "fired" || state === "failed")) {
+      assert.equal(state, last?.outcome, schedule_id);
+    }
+    const due = state === "active" && (row.next_fire_at ?? 0) <= clock.now();
+    assert.ok(!storm.beaten || !due, `${schedule_id} is overdue`);
+  }
+}

@@ -1,0 +1,225 @@
+/** A daemon's end of `/ws` and an opencode's client, for tests of the plugin between the two. */
+
+import { join } from "node:path";
+import { MeshPlugin } from "../../../daemon/features/agents/opencode/plugin/main.ts";
+import type {
+  Context,
+  Hooks,
+  Properties,
+} from "../../../daemon/features/agents/opencode/plugin/opencode.ts";
+
+export type Frame = Readonly<Record<string, unknown>>;
+
+const PATIENCE_MS = 10_000;
+
+/** What came, in order; whoever waits for something in it is told as it comes. */
+class Tape<T> {
+  readonly all: T[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  add(one: T): void {
+    this.all.push(one);
+    this.#waiting.forEach((look) => look());
+  }
+
+  /** The first that matches, now or when it comes. */
+  async find(what: string, matches: (one: T) => boolean, from = 0): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const look = () => {
+      const found = this.all.slice(from).find(matches);
+      if (found !== undefined) resolve(found);
+    };
+    const alarm = setTimeout(() => reject(new Error(`Waited in vain: ${what}`)), PATIENCE_MS);
+    this.#waiting.add(look);
+    look();
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(alarm);
+      this.#waiting.delete(look);
+    }
+  }
+}
+
+/** A daemon of which there is only the socket. */
+export class FakeDaemon implements AsyncDisposable {
+  readonly state = Deno.makeTempDirSync({ prefix: "mesh-plugin-" });
+  /** What the plugin said, on all its connections. */
+  readonly heard = new Tape<Frame>();
+  readonly lines: WebSocket[] = [];
+  #server: Deno.HttpServer<Deno.NetAddr> | undefined;
+
+  /** Listens on a free port, and says where in its state directory. */
+  up(): this {
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => {
+      const { socket, response } = Deno.upgradeWebSocket(request);
+      this.lines.push(socket);
+      socket.onmessage = ({ data }) => {
+        const frame: Frame = JSON.parse(data);
+        if (frame["type"] === "connect") socket.send(JSON.stringify({ type: "connected" }));
+        this.heard.add(frame);
+      };
+      return response;
+    });
+    const url = `http://127.0.0.1:${this.#server.addr.port}`;
+    Deno.writeTextFileSync(join(this.state, "daemon.json"), JSON.stringify({ url }));
+    return this;
+  }
+
+  /** As after a `kill -9`: the lines are cut, the note of where it was stays. */
+  async down(): Promise<void> {
+    this.lines.forEach((line) => line.close());
+    await this.#server?.shutdown();
+  }
+
+  /** Says something on the newest line. */
+  say(frame: Frame): void {
+    this.lines.at(-1)?.send(JSON.stringify(frame));
+  }
+
+  /** Sends a message as the daemon does. */
+  send(id: string, framed = `[mesh] <peer-message type="ask" id="ask-${id}">do it</peer-message>`) {
+    this.say({ type: "ask", delivery_id: `qd-${id}`, correlation_id: `ask-${id}`, framed });
+  }
+
+  greeted(from = 0): Promise<Frame> {
+    return this.heard.find("a greeting", ({ type }) => type === "connect", from);
+  }
+
+  receipt(id: string, status: string, from = 0): Promise<Frame> {
+    const matches = (frame: Frame) => frame["delivery_id"] === `qd-${id}`;
+    return this.heard.find(
+      `${status} of ${id}`,
+      (frame) => matches(frame) && frame["status"] === status,
+      from,
+    );
+  }
+
+  turn(turn_state: string, from = 0): Promise<Frame> {
+    return this.heard.find(turn_state, (frame) => frame["turn_state"] === turn_state, from);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.down();
+    Deno.removeSync(this.state, { recursive: true });
+  }
+}
+
+interface Prompt {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** An opencode without a model: it keeps what it is given, and says what opencode would say. */
+export class FakeOpencode {
+  readonly prompts = new Tape<Prompt>();
+  readonly selected: unknown[] = [];
+  /** What a session of that id has been told before. */
+  readonly histories = new Map<string, string>();
+  readonly children = new Set<string>();
+  /** What `promptAsync` does in place of taking the text. */
+  answer: (() => { error?: unknown; response: { status: number } }) | undefined;
+  #ids = 0;
+  #hooks: Hooks | undefined;
+  readonly #plugin: typeof MeshPlugin;
+
+  /** With the plugin's sources, or with the file that is installed. */
+  constructor(plugin = MeshPlugin) {
+    this.#plugin = plugin;
+  }
+
+  async start(daemon: FakeDaemon, args: readonly string[] = ["opencode"]): Promise<void> {
+    const env = { MESH_STATE: daemon.state, TMUX: "/tmp/tmux-1/own,12,0", TMUX_PANE: "%4" };
+    this.#hooks = await this.#plugin({ client: this.#client(), directory: "/work/api" }, {
+      env,
+      args,
+    });
+  }
+
+  event(type: string, properties: Properties): void {
+    void this.#hooks?.event({ event: { type, properties } });
+  }
+
+  /** A message of a shape that the plugin does not know. */
+  saidBroken(): void {
+    void this.#hooks?.["chat.message"](JSON.parse("{}"), JSON.parse("{}"));
+  }
+
+  /** A message in a session's transcript, whoever has written it. */
+  said(id: string, text: string): string {
+    const message = `msg_${String(++this.#ids).padStart(4, "0")}`;
+    const model = { providerID: "fake", modelID: "one" };
+    void this.#hooks?.["chat.message"]({ sessionID: id }, {
+      message: { id: message, role: "user", model },
+      parts: [{ type: "text", text }],
+    });
+    return message;
+  }
+
+  /** A whole turn that follows a message. */
+  answered(id: string, parentID: string, text: string): void {
+    const info = { id: `${parentID}_answer`, role: "assistant", sessionID: id, parentID };
+    this.event("message.updated", { sessionID: id, info });
+    const part = { id: "prt_1", type: "text", messageID: info.id, sessionID: id, text };
+    this.event("message.part.updated", { sessionID: id, part });
+    this.idle(id);
+  }
+
+  busy(id: string): void {
+    this.event("session.status", { sessionID: id, status: { type: "busy" } });
+  }
+
+  idle(id: string): void {
+    this.event("session.idle", { sessionID: id });
+  }
+
+  end(): void {
+    void this.#hooks?.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
+  }
+
+  #client(): Context["client"] {
+    return {
+      _client: {
+        post: ({ body }: { body: unknown }) => Promise.resolve(this.selected.push(body)),
+      },
+      session: {
+        create: () => {
+          const id = `ses_new${++this.#ids}`;
+          this.event("session.created", { info: { id } });
+          return Promise.resolve({ data: { id } });
+        },
+        get: ({ path: { id } }: { path: { id: string } }) =>
+          Promise.resolve({ data: { id, ...(this.children.has(id) && { parentID: "ses_a" }) } }),
+        list: () =>
+          Promise.resolve({
+            data: [
+              { id: "ses_old", time: { updated: 1 } },
+              { id: "ses_last", time: { updated: 3 } },
+              { id: "ses_sub", parentID: "ses_last", time: { updated: 9 } },
+            ],
+          }),
+        messages: ({ path: { id } }: { path: { id: string } }) => {
+          const text = this.histories.get(id) ?? "";
+          return Promise.resolve({ data: [{ info: { role: "user" }, parts: [{ text }] }] });
+        },
+        promptAsync: (
+          { path: { id }, body: { parts } }: {
+            path: { id: string };
+            body: { parts: readonly { text: string }[] };
+          },
+        ) => {
+          const text = parts.map((part) => part.text).join("");
+          this.prompts.add({ id, text });
+          if (this.answer) return Promise.resolve(this.answer());
+          this.said(id, text);
+          return Promise.resolve({ response: { status: 204 } });
+        },
+      },
+    };
+  }
+}

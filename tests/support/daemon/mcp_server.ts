@@ -1,0 +1,145 @@
+/** A house of answers by route, with `/mcp` in front of it: what the tests of MCP stand on. */
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import * as z from "zod";
+import { client } from "kit/http/client.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Door, serve } from "kit/http/route.ts";
+import { identifyByHeaders } from "../../../daemon/api/mcp/identify.ts";
+import { Mcp } from "../../../daemon/api/mcp/mcp.ts";
+import { mcpRoutes } from "../../../daemon/api/mcp/routes.ts";
+
+export interface Heard {
+  readonly route: string;
+  readonly body: Record<string, unknown>;
+  readonly signal: AbortSignal;
+}
+export type Answers = Record<string, (heard: Heard) => unknown>;
+
+/** The agent in process 41 is @api; the certificate `good` is @web's. */
+const identify = identifyByHeaders({
+  peerOfProcess: (pid) => Promise.resolve(pid === 41 ? peerId("api") : undefined),
+  peerOfCertificate: (peer_id, certificate) =>
+    Promise.resolve(
+      peer_id === "peer-web" && certificate === "good" ? peerId("web") : undefined,
+    ),
+});
+
+function peerId(name: string) {
+  return { peer_id: `peer-${name}`, name };
+}
+
+/** Answers by route, e.g. `POST /ask`; a Response is sent as it is. */
+export function house(answers: Answers = {}, token?: string) {
+  const heard: Heard[] = [];
+  const faults: unknown[] = [];
+  const requests: Request[] = [];
+  const call = client("http://house", async (request) => {
+    const route = `${request.method} ${new URL(request.url).pathname}`;
+    const text = await request.text();
+    const said = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };
+    heard.push(said);
+    const answer = await answers[route]?.(said);
+    return answer instanceof Response ? answer : Response.json(answer ?? {});
+  });
+  const mcp = new Mcp({ call, identify, fault: (fault) => void faults.push(fault) });
+  const door: Door = {
+    admit: (request) => void requests.push(request),
+    authorize: (request, _, remote) => {
+      const bearer = request.headers.get("authorization");
+      if (token && bearer !== `Bearer ${token}`) throw new Problem("unauthorized", {});
+      return { remote, human: false, authorized: true, holds_token: false };
+    },
+    durable: () => undefined,
+    fault: (fault) => void faults.push(fault),
+  };
+  return {
+    mcp,
+    heard,
+    faults,
+    requests,
+    fetch: serve(mcpRoutes({ mcp: () => Promise.resolve(mcp), isProcess: () => true }), door),
+  };
+}
+
+/** The same, listening; dispose it with `await using`. */
+export function listening(answers: Answers = {}, token?: string, port = 0) {
+  const inner = house(answers, token);
+  const options = { port, hostname: "127.0.0.1", onListen: () => {} };
+  const server = Deno.serve(options, (request, { remoteAddr }) => {
+    return inner.fetch(request, remoteAddr);
+  });
+  return {
+    ...inner,
+    url: `http://127.0.0.1:${server.addr.port}`,
+    async [Symbol.asyncDispose]() {
+      await inner.mcp[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+export function refused(status: number, problem: Record<string, unknown>): Response {
+  return Response.json(problem, { status });
+}
+
+/** Polls until it holds; fails after five seconds. */
+export async function eventually(holds: () => boolean, what: string): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`Never came about: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+export const GENERATIONS = ["2025-11-25", "2026-07-28"] as const;
+type Generation = typeof GENERATIONS[number];
+/** The headers of @api's proxy. */
+export const API = { "x-mesh-pid": "41" };
+
+export const CARD = {
+  peer_id: "peer-web",
+  name: "web",
+  circle: "main",
+  role: "agent",
+  backend: "codex",
+  status: "online",
+  turn_state: "idle",
+  inbound_status: "ok",
+  description: "The login page",
+  path: "/srv/web",
+  pending_ask_count: 0,
+  last_seen: null,
+};
+
+const Data = z.record(z.string(), z.unknown()).default({});
+
+/** The SDK's client on a house: what each answer's type was is noted. */
+export async function connect(
+  fetch: (request: Request) => Promise<Response>,
+  { generation = "2025-11-25", headers = API }: {
+    generation?: Generation;
+    headers?: Record<string, string>;
+  } = {},
+) {
+  const types: (string | null)[] = [];
+  const mode = generation === "2026-07-28" ? { pin: generation } : "legacy" as const;
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL("http://127.0.0.1:8377/mcp"), {
+      requestInit: { headers },
+      fetch: async (url, init) => {
+        const response = await fetch(new Request(url, init));
+        if (response.body && response.ok) types.push(response.headers.get("content-type"));
+        return response;
+      },
+    }),
+  );
+  const call = async (name: string, given: Record<string, unknown> = {}) => {
+    const result = await client.callTool({ name, arguments: given });
+    const [first] = result.content;
+    const text = first?.type === "text" ? first.text : "";
+    return { text, data: Data.parse(result.structuredContent), refused: result.isError ?? false };
+  };
+  return { client, types, call, [Symbol.asyncDispose]: () => client.close() };
+}

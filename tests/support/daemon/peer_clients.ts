@@ -1,0 +1,75 @@
+/** Who plays in the daemon's tests, and the lines that they say most. */
+
+import { openAsk } from "../../../daemon/features/asks/contract.ts";
+import { type Notify, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { BASE, type World } from "../world.ts";
+
+/** Registers a peer over HTTP; what the daemon answered. */
+export function enter(w: World, name: string, more: Record<string, unknown> = {}) {
+  return w.call(registerPeer, { body: { name, path: "/work", backend: "sdk", ...more } });
+}
+
+/** Connects a peer over `/ws`; its end of the socket. */
+export async function join(w: World, display_name: string, more: Record<string, unknown> = {}) {
+  const socket = w.socket();
+  await socket.connect({ display_name, ...more });
+  return socket;
+}
+
+/** Connects a client that says what it received. */
+export function joinWithReceipts(w: World, name: string, more: Record<string, unknown> = {}) {
+  return join(w, name, { capabilities: ["delivery_receipts"], ...more });
+}
+
+/** Opens an ask; its id. */
+export async function ask(
+  w: World,
+  from_peer: string,
+  to_peer: string,
+  text = "Ready?",
+  more: Record<string, unknown> = {},
+): Promise<string> {
+  const { correlation_id } = await w.call(openAsk, { body: { from_peer, to_peer, text, ...more } });
+  return correlation_id ?? "";
+}
+
+export function notify(
+  w: World,
+  from_peer: string,
+  to_peer: string,
+  text = "Done",
+  more: Partial<Notify> = {},
+) {
+  return w.call(notifyPeer, { body: { from_peer, to_peer, text, ...more } });
+}
+
+/** Signs a browser in with a ticket; the headers of a page that speaks as the human. */
+export async function signIn(w: World): Promise<Record<string, string>> {
+  const page = { "sec-fetch-site": "same-origin", origin: BASE };
+  const { ticket } = w.daemon.pages.ticket();
+  const answer = await w.post("/dashboard/session", { ticket }, page);
+  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  return { ...page, cookie };
+}
+
+/** Posts a body as it is; status and answer. */
+export async function post(w: World, path: string, body: unknown = {}, headers = {}) {
+  const response = await w.post(path, body, headers);
+  return { status: response.status, ...await response.json() };
+}
+
+export async function get(w: World, path: string) {
+  const response = await w.fetch(path);
+  return { status: response.status, ...await response.json() };
+}
+
+/** The types of all events since a moment, in order. */
+export function typesSince(w: World, at: number): string[] {
+  return w.events.slice(at).map(({ type }) => type);
+}
+
+/** What was said in all events of a type. */
+export function said(w: World, type: string): Record<string, unknown>[] {
+  return w.events.filter((event) => event.type === type).map(({ data }) => data);
+}

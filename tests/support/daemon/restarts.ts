@@ -1,0 +1,46 @@
+/** Agents that are restarted: how they came to be, and how they come back. */
+
+import type { World } from "../world.ts";
+import { enter, post } from "./peer_clients.ts";
+import { passing, SOCKET, spawningWorld } from "./spawns.ts";
+
+export type House = Awaited<ReturnType<typeof spawningWorld>>;
+
+/** An agent that a user has started in a pane. */
+export async function agent({ w, terminals, folder }: House, more: Record<string, unknown> = {}) {
+  const { pane_id, pane_pid: agent_pid } = terminals.userPane();
+  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
+  const { peer_id } = await enter(w, "api", { ...place, runtime_session_id: "s-1", ...more });
+  return { peer_id, pane_id, agent_pid };
+}
+
+export async function restart(w: World, body: Record<string, unknown> = {}, peer = "api") {
+  return await passing(w, post(w, `/peers/${peer}/restart`, body));
+}
+
+/** What was launched says who it is, as the agent's hook would. */
+export async function comeBack({ w, terminals, folder }: House, session = "s-1") {
+  const pane = [...terminals.panes.values()].at(-1);
+  const place = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
+  const as = { path: folder, backend: "codex", runtime_session_id: session };
+  return await post(w, "/peers", { ...place, ...as });
+}
+
+/** Restarts, and lets the new execution register once it is launched. */
+export async function restartAndComeBack(
+  house: House,
+  body: Record<string, unknown> = {},
+  session = "s-1",
+) {
+  const { w, terminals } = house;
+  const before = terminals.launches.length;
+  const answer = post(w, "/peers/api/restart", body);
+  while (terminals.launches.length === before) await w.clock.advance(250);
+  await w.clock.settle();
+  const back = await comeBack(house, session);
+  return { answer: await passing(w, answer), back };
+}
+
+export const SHOWN = ["codex", "--model", "gpt-9", "--sandbox", "read-only", "--key", "[redacted]"];
+export const stagesOf = (answer: { stages: { stage: string }[] }) =>
+  answer.stages.map(({ stage }) => stage);

@@ -1,0 +1,39 @@
+/** Schedules as tests make them, and what their recipients hear. */
+
+import type { Wire } from "kit/http/client.ts";
+import {
+  cancelSchedule,
+  createSchedule,
+  editSchedule,
+  getSchedule,
+  listSchedules,
+} from "../../../daemon/features/schedules/contract.ts";
+import type { World } from "../world.ts";
+
+type Given = Readonly<Record<string, unknown>>;
+export type Schedule = Wire<typeof getSchedule>;
+
+/** A note of @ada's to @bob in ten minutes, save for what is said otherwise. */
+export function schedule(w: World, more: Given = {}, headers: Record<string, string> = {}) {
+  const once = more["cron"] === undefined ? { fire_at: "10m" } : {};
+  const body = { from_peer: "ada", to_peer: "bob", text: "Stand up", ...once, ...more };
+  return w.call(createSchedule, { body: body as never, headers });
+}
+
+export function look(w: World, id: string): Promise<Schedule> {
+  return w.call(getSchedule, { params: { id } });
+}
+
+export function edit(w: World, id: string, body: Record<string, unknown>, headers = {}) {
+  return w.call(editSchedule, { params: { id }, body: body as never, headers });
+}
+
+export function cancel(w: World, id: string) {
+  return w.call(cancelSchedule, { params: { id } });
+}
+
+/** The ids that a list shows, in its order. */
+export async function ids(w: World, query: Record<string, string> = {}): Promise<string[]> {
+  const { schedules } = await w.call(listSchedules, { query: query as never });
+  return schedules.map(({ schedule_id }) => schedule_id);
+}

@@ -1,0 +1,210 @@
+/** A tmux and processes that a test makes up, and worlds in which agents may be spawned. */
+
+import type { Adapter, Hooks } from "../../../daemon/features/agents/adapter.ts";
+import type { Launch, Opened, Terminals } from "../../../daemon/host/tmux/terminals.ts";
+import type { Pane } from "../../../daemon/host/tmux/pane.ts";
+import { aPane } from "../host/fake_panes.ts";
+import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
+
+export const SOCKET = "/tmp/tmux-test/default";
+
+/** Panes whose programs run until they are told to end. */
+export class FakeTerminals implements Terminals {
+  readonly home = "/home/sam";
+  readonly socket = SOCKET;
+  readonly panes = new Map<string, Pane>();
+  readonly launches: (Launch & { pane_id: string; how: string })[] = [];
+  readonly kept = new Set<string>();
+  /** Why nothing opens. */
+  broken: string | undefined;
+  there = true;
+  /** Whether the programs of the commands are. */
+  installed = true;
+  /** Whether other programs run in the panes, too. */
+  shared = false;
+  readonly #processes: FakeProcesses;
+  #pids = 1000;
+
+  constructor(processes: FakeProcesses) {
+    this.#processes = processes;
+    processes.obey = (pid) => this.end(pid);
+  }
+
+  /** Signals that processes do not obey. */
+  set deaf(signals: readonly string[]) {
+    this.#processes.ignored = signals;
+  }
+
+  present(): Promise<boolean> {
+    return Promise.resolve(this.there);
+  }
+
+  openWindow(_socket: string, session: string, launch: Launch): Promise<Opened> {
+    return this.#open(session, launch, "window");
+  }
+
+  splitWindow(_socket: string, pane_id: string, launch: Launch): Promise<Opened> {
+    const { session = "none" } = this.panes.get(pane_id) ?? {};
+    return this.#open(session, launch, `split ${pane_id}`);
+  }
+
+  look(_socket: string, pane_id: string): Promise<Pane | undefined> {
+    return Promise.resolve(this.panes.get(pane_id));
+  }
+
+  isGone(_socket: string, pane_id: string): Promise<boolean> {
+    return Promise.resolve(this.panes.get(pane_id)?.dead ?? true);
+  }
+
+  close(_socket: string, pane_id: string): Promise<void> {
+    this.panes.delete(pane_id);
+    return Promise.resolve();
+  }
+
+  find(_socket: string, mark: string): Promise<Pane | undefined> {
+    const launch = this.launches.find((launch) => launch.mark === mark);
+    return Promise.resolve(launch && this.panes.get(launch.pane_id));
+  }
+
+  closeSame(
+    _socket: string,
+    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
+  ): Promise<boolean> {
+    if (this.panes.get(pane_id)?.pane_pid !== pane_pid) return Promise.resolve(false);
+    this.panes.delete(pane_id);
+    if (!this.#processes.ignored.includes("SIGHUP")) this.#processes.end(pane_pid);
+    return Promise.resolve(true);
+  }
+
+  keep(_socket: string, pane_id: string, kept: boolean): Promise<void> {
+    if (kept) this.kept.add(pane_id);
+    else this.kept.delete(pane_id);
+    return Promise.resolve();
+  }
+
+  respawn(_socket: string, seen: Pane, launch: Launch): Promise<Opened> {
+    if (this.broken) return Promise.resolve({ ok: false, reason: this.broken });
+    const pane = { ...seen, pane_pid: this.#start(), dead: false };
+    this.panes.set(seen.pane_id, pane);
+    this.launches.push({ ...launch, pane_id: seen.pane_id, how: "respawn" });
+    return Promise.resolve({ ok: true, pane });
+  }
+
+  finds(): Promise<boolean> {
+    return Promise.resolve(this.installed);
+  }
+
+  isWithin(pid: number, pane_pid: number): boolean {
+    return pid === pane_pid || this.#processes.parentOf(pid) === pane_pid;
+  }
+
+  isShared(): Promise<boolean> {
+    return Promise.resolve(this.shared);
+  }
+
+  /** A program ends; its pane goes with it, unless it is kept. */
+  end(pid: number): void {
+    this.#processes.end(pid);
+    for (const pane of this.panes.values()) {
+      if (pane.pane_pid !== pid) continue;
+      if (this.kept.has(pane.pane_id)) this.panes.set(pane.pane_id, { ...pane, dead: true });
+      else this.panes.delete(pane.pane_id);
+    }
+  }
+
+  /** A pane in which a user has started something. */
+  userPane(session = "office"): Pane {
+    const pane_id = `%${this.panes.size + 1}`;
+    const pane = aPane({ pane_id, pane_pid: this.#start(), session, window: "@4" });
+    this.panes.set(pane_id, pane);
+    return pane;
+  }
+
+  #open(session: string, launch: Launch, how: string): Promise<Opened> {
+    if (this.broken) return Promise.resolve({ ok: false, reason: this.broken });
+    const pane = this.userPane(session);
+    this.launches.push({ ...launch, pane_id: pane.pane_id, how });
+    return Promise.resolve({ ok: true, pane });
+  }
+
+  #start(): number {
+    this.#processes.start(++this.#pids);
+    return this.#pids;
+  }
+}
+
+/** Sessions of this agent can be resumed, unless their id says that they are lost. */
+export const codex: Adapter = {
+  backend: "codex",
+  rungs: () => [],
+  transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
+  sight: () => Promise.resolve(undefined),
+  resume: ({ runtime_session_id }) =>
+    Promise.resolve(
+      runtime_session_id.startsWith("lost")
+        ? { ok: false, reason: "session_file_missing" }
+        : { ok: true, args: ["resume", runtime_session_id] },
+    ),
+};
+/** An agent without hooks, and without a way to resume. */
+export const generic: Adapter = {
+  backend: "generic",
+  rungs: () => [],
+  transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
+  sight: () => Promise.resolve(undefined),
+};
+const hooks: Hooks = {
+  codex: {
+    read: () => ({ event: "SessionStart", session_id: "s-1" }),
+    answer: () => ({}),
+    takesContext: () => false,
+  },
+};
+
+export const COMMANDS = {
+  codex: ["/opt/bin/codex", "--model", "gpt-9", "--sandbox", "read-only", "--key", "k-secret"],
+  generic: ["sh", "agent.sh"],
+};
+
+export type WorldSettings = NonNullable<WorldOptions["settings"]>;
+
+/** A world with a folder in which agents may be started. */
+export async function spawningWorld(options: WorldOptions = {}) {
+  const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-spawn-" }));
+  const processes = options.processes ?? new FakeProcesses();
+  const terminals = new FakeTerminals(processes);
+  const w = world({
+    adapters: [codex, generic],
+    hooks,
+    terminals,
+    ...options,
+    processes,
+    settings: {
+      "spawn.commands": JSON.stringify(COMMANDS),
+      "spawn.allowed_paths": JSON.stringify([folder]),
+      ...options.settings,
+    },
+  });
+  return {
+    w,
+    folder,
+    terminals,
+    processes,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await w[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+/** Lets time pass, a quarter of a second at a time, until a promise is kept. */
+export async function passing<T>(w: World, work: Promise<T>): Promise<T> {
+  let done = false;
+  const watched = work.finally(() => done = true);
+  watched.catch(() => undefined); // It is awaited below, once it is done.
+  while (!done) {
+    await w.clock.advance(250);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return await watched;
+}

@@ -1,0 +1,79 @@
+/** Surfaces and bridges as tests play them: they connect, are sent items, say what they showed. */
+
+import assert from "node:assert/strict";
+import type { FakeSocket, World } from "../world.ts";
+import { get, join, notify } from "./peer_clients.ts";
+
+export interface Push {
+  surface: string;
+  status: string;
+  surface_ref: string | null;
+  surface_refs: string[];
+  verified: boolean;
+  error_class: string | null;
+  at: string;
+}
+
+export interface Item {
+  item_id: string;
+  kind: string;
+  text: string;
+  read: boolean;
+  replied: boolean;
+  pushes: Push[];
+}
+
+/** An item as a surface is sent it. */
+export interface Sent {
+  delivery_id: string;
+  item: Item;
+  reply_to_ref: string | null;
+}
+
+/** Connects a surface. */
+export function surface(w: World, display_name: string, more: Record<string, unknown> = {}) {
+  return join(w, display_name, { capabilities: ["inbox_surface"], ...more });
+}
+
+/** The items that a surface was sent, in their order. */
+export function sent(socket: FakeSocket): Sent[] {
+  return socket.of("inbox_item").map(({ item, ...frame }) => ({ ...frame, item: item as Item }));
+}
+
+export function lastSent(socket: FakeSocket): Sent {
+  const last = sent(socket).at(-1);
+  assert.ok(last, "The surface was sent nothing");
+  return last;
+}
+
+/** The surface says what became of a delivery. */
+export function receipt(
+  socket: FakeSocket,
+  delivery_id: string,
+  said: Record<string, unknown> = { status: "pushed" },
+) {
+  return socket.say({ type: "delivery_ack", delivery_id, ...said });
+}
+
+/** A note to the human that a surface shows as these messages; the item's id. */
+export async function shown(
+  w: World,
+  socket: FakeSocket,
+  surface_ref: string | number | null,
+  more: (string | number)[] = [],
+): Promise<string> {
+  const { inbox_item_id = "" } = await notify(w, "ada", "sam", `ref ${surface_ref}`);
+  const surface_refs = [...surface_ref === null ? [] : [surface_ref], ...more];
+  await receipt(socket, lastSent(socket).delivery_id, {
+    status: "pushed",
+    surface_ref,
+    surface_refs,
+  });
+  return inbox_item_id;
+}
+
+/** What an item says of its push to a surface. */
+export async function pushTo(w: World, item_id: string, name: string): Promise<Push | undefined> {
+  const { pushes }: Item = await get(w, `/inbox/${item_id}`);
+  return pushes.find(({ surface }) => surface === name);
+}

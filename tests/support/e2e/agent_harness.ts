@@ -1,0 +1,217 @@
+/** One real agent in a pane, set up by `mesh setup`, and a daemon that asks it and watches it. */
+
+import { dirname, join } from "node:path";
+import { getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import type { Screen, View } from "../../../daemon/features/agents/screens.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { type Backend } from "../../../daemon/features/agents/contract.ts";
+import { isAlive } from "../../../daemon/host/processes.ts";
+import { binOf, type Installed } from "./installed_agents.ts";
+import { Lab, withLab } from "./lab.ts";
+import { inPane, run } from "./programs.ts";
+import { insist } from "./typing.ts";
+import { tell, until } from "./waiting.ts";
+
+const START_MS = 40_000;
+
+/** What an office has to know of an agent. */
+export interface Worker {
+  readonly backend: Backend;
+  /** The program, and how it is started. */
+  readonly bin: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** How its composer is read. */
+  readonly composer: Screen;
+  /** The scripted model that it speaks to. */
+  readonly model: AsyncDisposable;
+}
+
+export class Office<W extends Worker = Worker> implements AsyncDisposable {
+  readonly lab = new Lab({ bare: true });
+  readonly worker: W;
+  readonly #pids: number[] = [];
+  #pane = "";
+
+  /** `hire` writes what the agent's user has in the home before `mesh setup`. */
+  constructor(hire: (lab: Lab) => W) {
+    this.worker = hire(this.lab);
+  }
+
+  /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
+  async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    await this.lab.mesh.setUp({ agent: this.worker.backend, config });
+    // A daemon that was started in a pane starts agents in that pane's server.
+    await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0` });
+  }
+
+  /** What the agent runs in. */
+  get env(): Record<string, string> {
+    const { bin, env } = this.worker;
+    return { ...this.lab.env, PATH: `${dirname(bin)}:${this.lab.env["PATH"]}`, ...env };
+  }
+
+  /** Starts it in a window of its own and waits until it is among the peers. */
+  async start(...words: string[]) {
+    const command = inPane(this.path, this.env, [...this.worker.command, ...words]);
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    const size = ["-d", "-x", "160", "-y", "50"];
+    const [pane_id = "", pid] = this.lab.cli("new-session", ...size, ...shown, ...command)
+      .split(" ");
+    this.#pids.push(Number(pid));
+    return await this.enter(pane_id);
+  }
+
+  /** Sits down before a pane whose agent is starting. */
+  async enter(pane_id: string) {
+    this.#pane = pane_id;
+    await until("an empty composer", () => this.isEmpty, START_MS);
+    const peer = await until("the peer", () => this.peer({ status: "online", pane_id }), START_MS);
+    this.#pids.push(peer.agent_pid ?? 0);
+    return peer;
+  }
+
+  /** The agent's record, if it is so. */
+  async peer(wanted: { status?: string; pane_id?: string; turn_state?: string } = {}) {
+    const { peers } = await this.call(listPeers, { query: {} });
+    const { backend } = this.worker;
+    const asked = Object.entries({ backend, ...wanted });
+    return peers.find((peer) => {
+      const facts = new Map<string, unknown>(Object.entries(peer));
+      return asked.every(([key, value]) => facts.get(key) === value);
+    });
+  }
+
+  get path(): string {
+    return join(this.lab.dir, "api");
+  }
+
+  get screen(): string {
+    return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
+  }
+
+  /** All panes that there are now. */
+  panes(): string[] {
+    const list = ["-S", this.lab.tmux_socket, "list-panes", "-a", "-F", "#{pane_id}"];
+    return run("tmux", list).split("\n").filter(Boolean); // A server ends with its last pane.
+  }
+
+  /** The screen, or why there is none: for whoever tells of a fault. */
+  lastScreen(): string {
+    try {
+      return this.screen;
+    } catch (fault) {
+      return String(fault);
+    }
+  }
+
+  /** The screen with its colours, and where the cursor stands. */
+  get #view(): View {
+    const lines = this.lab.cli("capture-pane", "-p", "-e", "-t", this.#pane).split("\n");
+    const at = this.lab.cli("display-message", "-p", "-t", this.#pane, "#{cursor_x} #{cursor_y}");
+    const [cursor_x = 0, cursor_y = 0] = at.split(" ").map(Number);
+    return { above: [], lines, cursor_x, cursor_y };
+  }
+
+  get isEmpty(): boolean {
+    return this.worker.composer.composerEmpty(this.#view) === true;
+  }
+
+  type(...keys: string[]): void {
+    this.lab.cli("send-keys", "-t", this.#pane, ...keys);
+  }
+
+  /** Leaves a text in the composer; types it again while that stays empty. */
+  async draft(text: string, isThere = () => this.holds(text)): Promise<void> {
+    let typed = false;
+    const type = () => {
+      if (!typed || this.isEmpty) this.type("-l", "--", text);
+      typed = true;
+    };
+    await insist(this, `"${text}" in the composer`, type, isThere);
+  }
+
+  /** Types a prompt and submits it; presses Enter again while it stays. */
+  async say(prompt: string, isThere = () => this.holds(prompt)): Promise<void> {
+    await this.draft(prompt, isThere);
+    await this.press("Enter", () => !isThere());
+  }
+
+  /** Presses a key until the screen shows, or no longer shows, what it is pressed for. */
+  async press(key: string, done: () => boolean): Promise<void> {
+    await insist(this, `${key} to be noticed`, () => this.type(key), done);
+  }
+
+  /** The composer holds this text and no other. */
+  holds(text: string): boolean {
+    return this.worker.composer.holds(this.#view, text);
+  }
+
+  get call() {
+    return this.lab.mesh.call;
+  }
+
+  async ask(to_peer: string, text: string): Promise<string> {
+    const { correlation_id } = await this.call(openAsk, {
+      body: { from_peer: "cli", to_peer, text },
+    });
+    return correlation_id ?? "";
+  }
+
+  /** The answer, once there is one; and the stages that lead to it. */
+  async answer(id: string) {
+    const { reply, responder } = await until("the answer", async () => {
+      const ask = await this.call(getAsk, { params: { id } });
+      return ask.state === "closed" && ask;
+    }, START_MS);
+    return { reply, responder, stages: await this.stages(id) };
+  }
+
+  async stages(trace_id: string): Promise<string[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id } });
+    return stages.map(({ stage }) => stage);
+  }
+
+  async turn(turn_state: string): Promise<void> {
+    await until(`to be ${turn_state}`, () => this.peer({ turn_state }));
+  }
+
+  async waits(id: string, reason: string): Promise<void> {
+    await until(`to wait: ${reason}`, async () => {
+      const { stages } = await this.call(getTrace, { params: { trace_id: id } });
+      return JSON.stringify(stages).includes(reason);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.endAgents();
+    await until("the end of the agent", () => !this.#pids.some((pid) => isAlive(pid)));
+    await this.worker.model[Symbol.asyncDispose]();
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+/** A test with one agent in an office of its own; skipped where the agent cannot be installed. */
+export function withOffice<W extends Worker>(
+  file: string,
+  name: string,
+  { agent, hire, config }: {
+    agent: () => Installed;
+    hire: (lab: Lab, bin: string) => W;
+    config?: (lab: Lab, worker: W) => Readonly<Record<string, unknown>>;
+  },
+  test: (office: Office<W>) => Promise<void>,
+): void {
+  withLab(file, name, async () => {
+    const bin = binOf(agent);
+    await using office = new Office((lab) => hire(lab, bin));
+    await office.up(config?.(office.lab, office.worker));
+    try {
+      await test(office);
+    } catch (fault) {
+      tell(office.lastScreen());
+      throw fault;
+    }
+  }, agent);
+}

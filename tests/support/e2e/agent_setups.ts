@@ -1,0 +1,120 @@
+/** The real agents as an office hires them: a home past the first start, and a scripted model. */
+
+import { join } from "node:path";
+import { codexScreen } from "../../../daemon/features/agents/codex/screen.ts";
+import { copilotScreen } from "../../../daemon/features/agents/copilot/screen.ts";
+import { geminiScreen } from "../../../daemon/features/agents/gemini/screen.ts";
+import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
+import {
+  codexAtStart,
+  codexConfig,
+  codexFixture,
+} from "../../../daemon/features/agents/codex/fixture.ts";
+import {
+  COPILOT,
+  copilotConfig,
+  copilotEnvironment,
+} from "../../../daemon/features/agents/copilot/fixture.ts";
+import {
+  GEMINI,
+  GEMINI_SETTINGS,
+  geminiEnvironment,
+} from "../../../daemon/features/agents/gemini/fixture.ts";
+import {
+  OPENCODE_ENVIRONMENT,
+  opencodePackage,
+  opencodeSettings,
+} from "../../../daemon/features/agents/opencode/fixture.ts";
+import { writeFiles } from "../../../cli/selftest/writing.ts";
+import { ChatModel } from "../../../cli/selftest/model/chat.ts";
+import { GeminiWire } from "../../../cli/selftest/model/gemini.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { ResponsesWire } from "../../../cli/selftest/model/responses.ts";
+import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
+import type { Lab } from "./lab.ts";
+import type { Office, Worker } from "./agent_harness.ts";
+import { denoDir, inPane, run } from "./programs.ts";
+import { until } from "./waiting.ts";
+
+export interface Copilot extends Worker {
+  readonly model: ChatModel;
+}
+
+/** Its user has trusted the folder; the program unpacks itself once for all homes. */
+export function hireCopilot(lab: Lab, bin: string, rules: readonly Rule[]): Copilot {
+  lab.write("home/.copilot/config.json", copilotConfig([join(lab.dir, "api")]));
+  Deno.mkdirSync(join(lab.dir, "home/.cache"));
+  Deno.symlinkSync(copilotUnpacked(), join(lab.dir, "home/.cache/copilot"));
+  const model = new ChatModel(rules);
+  const env = copilotEnvironment(model.url);
+  return { backend: "copilot", bin, command: COPILOT, env, composer: copilotScreen, model };
+}
+
+export function hireGemini(lab: Lab, bin: string, rules: readonly Rule[] = []): Worker {
+  lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
+  const model = new GeminiWire(rules);
+  const env = geminiEnvironment(model.url);
+  return { backend: "gemini", bin, command: GEMINI, env, composer: geminiScreen, model };
+}
+
+export function hireOpencode(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
+  const model = new ChatModel(rules);
+  writeFiles(opencodePackage(join(lab.dir, "home/.config/opencode"), OPENCODE.version));
+  lab.write("home/.config/opencode/opencode.json", opencodeSettings(model.url));
+  const env = OPENCODE_ENVIRONMENT;
+  return { backend: "opencode", bin, command: ["opencode"], env, composer: opencodeScreen, model };
+}
+
+export interface CodexWorker extends Worker {
+  readonly model: ResponsesWire;
+}
+
+/** Its shared server keeps its sockets in a folder that no setting moves; here it is the test's. */
+export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
+  const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
+  Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
+  run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
+  const model = new ResponsesWire(rules);
+  for (const name of ["home/.codex", "home/.cache"]) Deno.mkdirSync(join(lab.dir, name));
+  // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
+  Deno.symlinkSync(denoDir(), join(lab.dir, "home/.cache/deno"));
+  const config = codexConfig(model.url, [join(lab.dir, "api")]);
+  Deno.writeTextFileSync(join(lab.dir, "home/.codex/config.toml"), config);
+  const env = { SCRIPTED_KEY: "none" };
+  return {
+    backend: "codex",
+    bin,
+    command: ["codex"],
+    env,
+    composer: codexScreen,
+    model,
+  };
+}
+
+/** In a process of its own, and as for a user who has trusted our hooks. */
+export function hireLoneCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
+  const command = ["codex", "--no-daemon", "--dangerously-bypass-hook-trust"];
+  return { ...hireCodex(lab, bin, rules), command };
+}
+
+/** Codex asks its user about hooks that are new, once, and runs none before. */
+export async function trustHooks({ lab, path, env }: Office): Promise<void> {
+  const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
+  const pane = lab.cli("new-session", ...size, ...inPane(path, env, ["codex"]));
+  let asked = false;
+  await until("our hooks to be trusted", () => {
+    const screen = lab.cli("capture-pane", "-p", "-t", pane);
+    const key = codexAtStart(screen);
+    if (key !== undefined) lab.cli("send-keys", "-t", pane, key);
+    asked ||= screen.includes("Hooks need review");
+    return asked && codexFixture.isReady(screen);
+  });
+  lab.cli("kill-pane", "-t", pane);
+}
+
+/** The shared server outlives its terminals, unless it is told. */
+export async function stopServer({ worker: { bin }, env }: Office): Promise<void> {
+  const args = ["app-server", "daemon", "stop"];
+  const quiet = { stdout: "null", stderr: "null" } as const;
+  await new Deno.Command(bin, { args, env, clearEnv: true, ...quiet }).output();
+}

@@ -1,0 +1,193 @@
+/** Real Codex offline: a home, a scripted model, a mesh daemon, and terminals on one server. */
+
+import { join } from "node:path";
+import { isThreadId } from "../../../daemon/features/agents/codex/threads.ts";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { isAlive } from "../../../daemon/host/processes.ts";
+import { codexAtStart, codexConfig } from "../../../daemon/features/agents/codex/fixture.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { Model } from "../../../cli/selftest/model/model.ts";
+import { ResponsesWire } from "../../../cli/selftest/model/responses.ts";
+import { isRemoved } from "../../../cli/selftest/environment.ts";
+import { binOf, codexCli, makeRunDir } from "./installed_agents.ts";
+import { denoDir, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { submit } from "./typing.ts";
+import { until } from "./waiting.ts";
+
+/** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
+export class CodexLab implements AsyncDisposable {
+  readonly dir: string;
+  readonly #wire: ResponsesWire;
+  readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
+  readonly #pids: number[] = [];
+  /** Whether our hooks were trusted: the composer is shown for a moment before Codex asks. */
+  #trusts = false;
+
+  constructor(rules: readonly Rule[], projects: readonly string[]) {
+    this.dir = makeRunDir();
+    // The server keeps its sockets in a folder that no setting moves; here it is the test's own.
+    const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
+    Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
+    run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
+    this.#wire = new ResponsesWire(rules);
+    for (const name of ["home/.codex", "home/.cache", "tmp", ...projects]) {
+      Deno.mkdirSync(join(this.dir, name), { recursive: true, mode: 0o700 });
+    }
+    this.env = { ...personIn(this.dir, binOf(codexCli)), SCRIPTED_KEY: "none" };
+    this.mesh = new Mesh(this);
+    // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
+    Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
+    const folders = projects.map((name) => join(this.dir, name));
+    Deno.writeTextFileSync(this.config, codexConfig(this.#wire.url, folders));
+  }
+
+  get model(): Model {
+    return this.#wire.model;
+  }
+
+  get config(): string {
+    return join(this.dir, "home/.codex/config.toml");
+  }
+
+  get codex_home(): string {
+    return join(this.dir, "home/.codex");
+  }
+
+  /** Sets Codex up by the product's own command, and starts the daemon. */
+  async open(config: Readonly<Record<string, unknown>> = {}): Promise<this> {
+    await this.mesh.setUp({ agent: "codex", config });
+    await this.mesh.up();
+    return this;
+  }
+
+  get call() {
+    return this.mesh.call;
+  }
+
+  async peer(name: string) {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find((peer) => peer.name === name);
+  }
+
+  /** The stages of a message, with what each says. */
+  async stages(trace_id: string): Promise<{ stage: string; detail: string | null }[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id } });
+    return stages.map(({ stage, detail }) => ({ stage, detail: detail ?? null }));
+  }
+
+  async has(trace_id: string, stage: string): Promise<boolean> {
+    return (await this.stages(trace_id)).some((one) => one.stage === stage);
+  }
+
+  /** Starts Codex in a terminal of its own, and waits until it takes prompts. */
+  async start(name: string, ...args: string[]): Promise<Codex> {
+    const command = inPane(join(this.dir, name), this.env, ["codex", ...args]);
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    if (this.#pids.length === 0) {
+      // A window of its own keeps the terminal server when every Codex has left.
+      this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", "cat");
+    }
+    const started = this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
+    const [pane_id = "", pid] = started.split(" ");
+    this.#pids.push(Number(pid));
+    const codex = new Codex(this, pane_id);
+    await until(`${name} to start`, () => {
+      const { screen } = codex;
+      const key = codexAtStart(screen);
+      if (key !== undefined) codex.press(key);
+      this.#trusts ||= screen.includes("Hooks need review");
+      return this.#trusts && codex.isReady;
+    }, START_MS_MAX);
+    return codex;
+  }
+
+  /** Starts a session, and lets it be told its first prompt: with that its hooks begin. */
+  async hire(name: string, ...args: string[]): Promise<Codex> {
+    const codex = await this.start(name, ...args);
+    await codex.say("@@SAY ready");
+    await until(`${name}'s first turn`, () => /^• ready/m.test(codex.screen) && codex.isReady);
+    await until(`${name} among the peers`, async () => {
+      const peer = await this.peer(`${name}-codex`);
+      return peer?.status === "online" && peer.turn_state === "idle";
+    });
+    return codex;
+  }
+
+  cli(...args: string[]): string {
+    return tmux(this, args);
+  }
+
+  /** What a pane shows; nothing once it is gone. */
+  shown(pane_id: string): string {
+    return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // The shared server outlives its terminals, unless it is told.
+    await new Deno.Command("codex", {
+      args: ["app-server", "daemon", "stop"],
+      env: { ...this.env },
+      clearEnv: true,
+      stdout: "null",
+      stderr: "null",
+    }).output();
+    run("tmux", ["-S", join(this.dir, "tmux"), "kill-server"]);
+    await until("the end of every terminal", () => !this.#pids.some((pid) => isAlive(pid)));
+    await this.mesh[Symbol.asyncDispose]();
+    await this.#wire[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}
+
+/** The first start copies the program into the home, for its server. */
+const START_MS_MAX = 60_000;
+
+/** One Codex in its terminal. */
+export class Codex {
+  readonly pane_id: string;
+  readonly #lab: CodexLab;
+
+  constructor(lab: CodexLab, pane_id: string) {
+    this.#lab = lab;
+    this.pane_id = pane_id;
+  }
+
+  get screen(): string {
+    return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
+  }
+
+  /** An empty composer. */
+  get isReady(): boolean {
+    return /^› Ask Codex to do anything/m.test(this.screen);
+  }
+
+  /** What stands after the last prompt sign: the composer, or a dialog in its place. */
+  get composer(): string {
+    const shown = this.#lab.shown(this.pane_id);
+    return shown.slice(shown.lastIndexOf("\n› ") + 1);
+  }
+
+  async say(prompt: string): Promise<void> {
+    await until("an empty composer", () => this.isReady);
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
+  }
+
+  press(...keys: string[]): void {
+    for (const key of keys) this.keys(key);
+  }
+}
+
+/** The ids of the sessions that have rollouts. */
+export function sessionIds({ codex_home }: CodexLab): string[] {
+  const inside = (dir: string): string[] =>
+    Array.from(Deno.readDirSync(dir)).flatMap(({ name, isDirectory }) =>
+      isDirectory ? inside(join(dir, name)) : [name.slice(-42, -6)]
+    );
+  return inside(join(codex_home, "sessions")).filter(isThreadId);
+}

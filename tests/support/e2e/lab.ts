@@ -1,0 +1,239 @@
+/** Real agents offline: a namespace without a network, homes, panes, and an end. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { claudeCode as definition } from "../../../daemon/features/agents/claude_code/agent.ts";
+import { type Session, sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
+import { installHooks, installMcp } from "../../../daemon/features/agents/claude_code/setup.ts";
+import type { JsonObject } from "../../../daemon/features/agents/install.ts";
+import { meshCommand } from "../../../cli/setup/setup_command.ts";
+import { isAlive } from "../../../daemon/host/processes.ts";
+import {
+  CLAUDE,
+  claudeEnvironment,
+  claudeStartedBefore,
+} from "../../../daemon/features/agents/claude_code/fixture.ts";
+import { isRemoved } from "../../../cli/selftest/environment.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { Model } from "../../../cli/selftest/model/model.ts";
+import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
+import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { submit } from "./typing.ts";
+import { tell, until } from "./waiting.ts";
+
+/** Says to a test process that it already is in the namespace. */
+const INSIDE = "MESH_LAB_INSIDE";
+
+/** Why no test can be cut off from the network here; undefined where it can. */
+function isolationMissing(): string | undefined {
+  if (Deno.build.os !== "linux") return "network namespaces are Linux's";
+  if (Deno.uid() !== 0) return "a network namespace needs root";
+  if (!run("ip", ["-V"]).includes("iproute2")) {
+    tell("Installing iproute2");
+    run("apt-get", ["install", "-y", "--no-install-recommends", "iproute2"]);
+  }
+  if (!run("ip", ["-V"]).includes("iproute2")) return "iproute2 cannot be installed";
+  const proof = run("unshare", [...NAMESPACE, "sh", "-c", "ip link set lo up && echo isolated"]);
+  return proof.includes("isolated") ? undefined : "unshare makes no namespace here";
+}
+
+/** A network of loopback only; and a tree of processes that ends with its first one. */
+const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
+
+/**
+ * A test with real agents. It runs this same file again inside the namespace, for this one test;
+ * where that cannot be it is skipped, and its name says why.
+ */
+export function withLab(
+  file: string,
+  name: string,
+  test: () => Promise<void>,
+  agent: () => Installed = claudeCode,
+): void {
+  if (Deno.env.get(INSIDE)) return Deno.test(name, test);
+  const missing = missingHere(agent);
+  const shown = missing === undefined ? name : `${name} (skipped: ${missing})`;
+  Deno.test(shown, { ignore: missing !== undefined }, async () => {
+    const path = fileURLToPath(file);
+    const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
+    const { passed, said } = await runInside(inner);
+    assert(passed, said);
+  });
+}
+
+async function runInside(inner: readonly string[]): Promise<{ passed: boolean; said: string }> {
+  const { success, stdout } = await new Deno.Command("unshare", {
+    args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
+    env: { [INSIDE]: "1", NO_COLOR: "1" },
+    stderr: "inherit",
+  }).output();
+  const said = new TextDecoder().decode(stdout);
+  return { passed: success && said.includes("1 passed"), said };
+}
+
+const missing = new Map<() => Installed, string | undefined>();
+
+function missingHere(agent: () => Installed): string | undefined {
+  if (!missing.has(agent)) missing.set(agent, missingNow(agent));
+  return missing.get(agent);
+}
+
+function missingNow(agent: () => Installed): string | undefined {
+  if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
+  const isolation = isolationMissing();
+  if (isolation !== undefined) return isolation;
+  const found = agent();
+  return "reason" in found ? found.reason : undefined;
+}
+
+export interface LabOptions {
+  readonly rules?: readonly Rule[];
+  /** Leaves the home as the CLI would have it before `mesh setup`. */
+  readonly bare?: boolean;
+  readonly permissions?: readonly string[];
+  /** Folders that the user has said to trust, one for each session. */
+  readonly projects?: readonly string[];
+}
+
+/** A home, a model and a private tmux server; disposing it ends all that ran in it. */
+export class Lab implements AsyncDisposable {
+  readonly dir: string;
+  readonly model: Model;
+  /** The environment of everything that runs in here. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
+  readonly tmux_socket: string;
+  readonly #pids: number[] = [];
+
+  constructor(options: LabOptions = {}) {
+    const { rules = [], bare = false, permissions = [], projects = ["api"] } = options;
+    this.dir = makeRunDir();
+    this.model = new Model(rules);
+    this.tmux_socket = join(this.dir, "tmux");
+    for (const name of ["home", "run", "tmp", ...projects]) {
+      Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
+    }
+    this.env = {
+      ...personIn(this.dir, binOf(claudeCode)),
+      XDG_RUNTIME_DIR: join(this.dir, "run"),
+      ...claudeEnvironment(this.model.url),
+    };
+    this.mesh = new Mesh(this);
+    this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
+    // Written now: a session that runs keeps this file in memory, and writes it over ours.
+    const folders = projects.map((name) => join(this.dir, name));
+    this.write("home/.claude.json", claudeStartedBefore(CLAUDE_CODE.version, folders));
+    if (!bare) this.#setUp();
+  }
+
+  get config_dir(): string {
+    return definition.setup?.home(this.env) ?? "";
+  }
+
+  /** A file of the lab, as JSON. */
+  read(path: string): JsonObject {
+    return JSON.parse(Deno.readTextFileSync(join(this.dir, path)));
+  }
+
+  write(path: string, json: JsonObject): void {
+    const whole = join(this.dir, path);
+    Deno.mkdirSync(dirname(whole), { recursive: true });
+    Deno.writeTextFileSync(whole, JSON.stringify(json, null, 2));
+  }
+
+  /** Hooks and MCP server, by the product's own functions. */
+  #setUp(): void {
+    const plan = { mesh: meshCommand() };
+    const [settings, json] = ["home/.claude/settings.json", "home/.claude.json"];
+    this.write(settings, installHooks(this.read(settings), plan));
+    this.write(json, installMcp(this.read(json), plan));
+  }
+
+  /**
+   * Starts Claude Code in a window of the lab's one session and waits until it takes prompts.
+   * It may be left in the dark about tmux, as one in a bare terminal is.
+   */
+  async claude(name: string, { outside_tmux = false } = {}): Promise<Claude> {
+    const cwd = join(this.dir, name);
+    const command = inPane(cwd, this.env, CLAUDE, { outside_tmux });
+    const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    const started = this.#pids.length === 0
+      ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
+      : this.cli("new-window", "-d", "-t", "office:", ...shown, ...command);
+    const [pane_id = "", pid] = started.split(" ");
+    const claude = new Claude(this, pane_id, Number(pid));
+    this.#pids.push(claude.pid);
+    await until(`${name} to start`, () => claude.session?.messagingSocketPath && claude.isIdle);
+    return claude;
+  }
+
+  /** The tmux program itself. */
+  cli(...args: string[]): string {
+    return tmux(this, args);
+  }
+
+  /** Ends the panes and what runs in them, and waits for it. */
+  async endAgents(): Promise<void> {
+    const pids = [...this.#pids, ...inhabitants(this)];
+    run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
+    await until("the end of every agent", () => !pids.some((pid) => isAlive(pid)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endAgents();
+    await this.mesh[Symbol.asyncDispose]();
+    await this.model[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}
+
+/** One Claude Code in its pane. */
+export class Claude {
+  readonly pane_id: string;
+  readonly pid: number;
+  readonly #lab: Lab;
+
+  constructor(lab: Lab, pane_id: string, pid: number) {
+    this.#lab = lab;
+    this.pane_id = pane_id;
+    this.pid = pid;
+  }
+
+  get session(): Session | undefined {
+    return sessionOf([this.#lab.config_dir], this.pid);
+  }
+
+  get isIdle(): boolean {
+    return this.session?.status === "idle" && this.screen.includes("❯");
+  }
+
+  get screen(): string {
+    return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
+  }
+
+  /** What stands in the composer, between its two rules; nothing where a dialog does. */
+  get composer(): string {
+    const rows = this.screen.split("\n");
+    const [top, bottom] = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []).slice(-2);
+    if (top === undefined || bottom === undefined || !rows[top + 1]?.startsWith("❯")) return "";
+    return rows.slice(top + 1, bottom).join("\n").replace("❯", "").trim();
+  }
+
+  type(text: string): void {
+    this.keys("-l", "--", text);
+  }
+
+  /** Types a prompt, sees it in the composer, and submits it. */
+  async say(prompt: string): Promise<void> {
+    await submit(this, prompt);
+  }
+
+  keys(...keys: string[]): void {
+    this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
+  }
+
+  press(key: string): void {
+    this.keys(key);
+  }
+}

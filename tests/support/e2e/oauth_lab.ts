@@ -1,0 +1,117 @@
+/** A real relay with OAuth on loopback, whose issuer is where it listens; callbacks; Chromium. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../../relay/app/relay.ts";
+import { openDatabase } from "../../../relay/app/database.ts";
+import { RealDaemon, SECRET, until } from "./relay_lab.ts";
+
+/** Every room of the relay, and one daemon that has dialled it. */
+export class OAuthRelay implements AsyncDisposable {
+  readonly logged: string[] = [];
+  readonly issuer: string;
+  readonly secret = SECRET;
+  readonly db: Database;
+  readonly #relay: Relay;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #beating: Promise<void>;
+  #daemon: RealDaemon & { url: string; daemon_id: string } | undefined;
+
+  private constructor() {
+    const { promise, resolve } = Promise.withResolvers<Relay>();
+    this.#server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      async (request, { remoteAddr }) => (await promise).fetch(request, remoteAddr),
+    );
+    const issuer = this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
+    const log = jsonLog(systemClock, "info", (line) => this.logged.push(line));
+    const db = this.db = openDatabase(":memory:", issuer, log);
+    const relay = this.#relay = new Relay({
+      clock: systemClock,
+      ids: randomIds,
+      log,
+      proxy: { mode: "direct" },
+      oauth: { issuer, db },
+      accept: (request, ears) => {
+        const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+        return { response, line: lineOn(socket, ears) };
+      },
+    });
+    resolve(relay);
+    this.#beating = relay.run().finally(() => db[Symbol.dispose]());
+  }
+
+  static async start(): Promise<OAuthRelay> {
+    const relay = new OAuthRelay();
+    relay.#daemon = await RealDaemon.start(relay.issuer);
+    const { machines } = relay.#relay;
+    await until("the daemon at the relay", () => machines.size > 0 ? true : undefined);
+    return relay;
+  }
+
+  get daemon(): { url: string; daemon_id: string } {
+    if (!this.#daemon) throw new Error("No daemon was started");
+    return this.#daemon;
+  }
+
+  /** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
+  async consent(address: URL): Promise<URL> {
+    const page = await fetch(address);
+    const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
+    const answer = await fetch(`${this.issuer}/oauth/authorize`, {
+      method: "POST",
+      redirect: "manual",
+      headers: { cookie, origin: this.issuer },
+      body: new URLSearchParams({ request, relay_secret: this.secret, decision: "allow" }),
+    });
+    await answer.body?.cancel();
+    assert.equal(answer.status, 303);
+    return new URL(answer.headers.get("location") ?? "");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#daemon?.[Symbol.asyncDispose]();
+    this.#relay.goDown();
+    await this.#server.shutdown();
+    await this.#beating;
+    await this.#relay[Symbol.asyncDispose]();
+  }
+}
+
+/** An app's callback on a port of its own: what the browser brought there. */
+export class Callback implements AsyncDisposable {
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly called: Promise<URL>;
+  readonly url: string;
+
+  constructor(path: string) {
+    const { promise, resolve } = Promise.withResolvers<URL>();
+    this.called = promise;
+    this.#server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      (request) => {
+        const url = new URL(request.url);
+        if (url.pathname === path) resolve(url);
+        return new Response("<!doctype html><title>Back</title><h1>Back in the app</h1>", {
+          headers: { "content-type": "text/html" },
+        });
+      },
+    );
+    this.url = `http://127.0.0.1:${this.#server.addr.port}${path}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+}
+
+/** Chromium, where this machine has it. */
+export async function chromiumPath(): Promise<string | undefined> {
+  const look = "command -v chromium || command -v chromium-browser || command -v google-chrome";
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", look] }).output();
+  return new TextDecoder().decode(stdout).trim() || undefined;
+}

@@ -1,0 +1,153 @@
+/** Real opencode offline: the pinned CLI in a pane, a daemon of its own, and an end. */
+
+import { join } from "node:path";
+import type { Call } from "kit/http/client.ts";
+import { openAsk } from "../../../daemon/features/asks/contract.ts";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { listPeers, registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { type TurnState } from "../../../daemon/features/agents/contract.ts";
+import { isAlive } from "../../../daemon/host/processes.ts";
+import {
+  OPENCODE_ENVIRONMENT,
+  opencodePackage,
+  opencodeSettings,
+} from "../../../daemon/features/agents/opencode/fixture.ts";
+import { writeFiles } from "../../../cli/selftest/writing.ts";
+import { ChatModel } from "../../../cli/selftest/model/chat.ts";
+import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { isRemoved } from "../../../cli/selftest/environment.ts";
+import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
+import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
+import { compose, insist } from "./typing.ts";
+import { until } from "./waiting.ts";
+
+const START_MS = 60_000;
+
+/** A home that `mesh setup` was run in, a scripted model, a tmux server, and a daemon. */
+export class OpencodeLab implements AsyncDisposable {
+  readonly dir: string;
+  readonly model: ChatModel;
+  readonly env: Readonly<Record<string, string>>;
+  readonly mesh: Mesh;
+  readonly folder: string;
+  readonly tmux_socket: string;
+  readonly #pids: number[] = [];
+
+  constructor(rules: readonly Rule[]) {
+    this.dir = makeRunDir();
+    this.folder = join(this.dir, "api");
+    this.model = new ChatModel(rules);
+    this.tmux_socket = join(this.dir, "tmux");
+    for (const name of ["home", "api", "tmp"]) Deno.mkdirSync(join(this.dir, name));
+    this.env = { ...personIn(this.dir, binOf(opencodeCli)), ...OPENCODE_ENVIRONMENT };
+    this.mesh = new Mesh(this);
+    const config_dir = join(this.dir, "home/.config/opencode");
+    writeFiles(opencodePackage(config_dir, OPENCODE.version));
+    const settings = JSON.stringify(opencodeSettings(this.model.url), null, 2);
+    Deno.writeTextFileSync(join(config_dir, "opencode.jsonc"), `// The user's own.\n${settings}\n`);
+  }
+
+  get call(): Call {
+    return this.mesh.call;
+  }
+
+  async peer() {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find(({ backend }) => backend === "opencode");
+  }
+
+  /** The peer, once its plugin is connected and its turn is this. */
+  connected(turn_state?: TurnState) {
+    return until(`a plugin, ${turn_state ?? "in any turn"}`, async () => {
+      const peer = await this.peer();
+      const fits = turn_state === undefined || peer?.turn_state === turn_state;
+      return peer?.ws_connected && fits ? peer : undefined;
+    }, START_MS);
+  }
+
+  /** Somebody who asks. */
+  async enterWeb(): Promise<void> {
+    const body = { name: "web", path: "/work/web", backend: "sdk" as const, circle: "office" };
+    await this.call(registerPeer, { body });
+  }
+
+  /** Asks opencode; the ask's id. */
+  async ask(text: string): Promise<string> {
+    const body = { from_peer: "web", to_peer: "api-opencode", text };
+    const { correlation_id } = await this.call(openAsk, { body });
+    return correlation_id ?? "";
+  }
+
+  async stages(id: string): Promise<string[]> {
+    const { stages } = await this.call(getTrace, { params: { trace_id: id } });
+    return stages.map(({ stage }) => stage);
+  }
+
+  /** Waits until a delivery has come so far. */
+  reached(id: string, stage: string): Promise<string[]> {
+    return until(`${id} to be ${stage}`, async () => {
+      const stages = await this.stages(id);
+      return stages.includes(stage) ? stages : undefined;
+    });
+  }
+
+  /** Starts opencode in a pane of its own, and waits until it takes keys. */
+  async start(...args: readonly string[]): Promise<void> {
+    const command = inPane(this.folder, this.env, ["opencode", ...args]);
+    const shown = ["-P", "-F", "#{pane_pid}"];
+    const at = ["-d", "-s", "office", "-x", "160", "-y", "45"];
+    this.#pids.push(Number(this.tmux("new-session", ...at, ...shown, ...command)));
+    await until("the composer", () => this.screen.includes("ctrl+p"), START_MS);
+  }
+
+  /** The process of the last one that was started, and its pane. */
+  get pane(): { readonly pid: number; readonly pane_id: string } {
+    const pane_id = this.tmux("display-message", "-p", "-t", "office", "#{pane_id}");
+    return { pid: this.#pids.at(-1) ?? 0, pane_id };
+  }
+
+  get screen(): string {
+    return this.tmux("capture-pane", "-p", "-t", "office");
+  }
+
+  type(text: string): void {
+    this.keys("-l", "--", text);
+  }
+
+  press(...keys: readonly string[]): void {
+    this.keys(...keys);
+  }
+
+  keys(...keys: readonly string[]): void {
+    this.tmux("send-keys", "-t", "office", ...keys);
+  }
+
+  /** The whole screen stands for it: nobody says twice what a test has said. */
+  get composer(): string {
+    return this.screen;
+  }
+
+  /** Types a prompt, sees it on the screen, and submits it until the model has it. */
+  async say(prompt: string): Promise<void> {
+    await compose(this, prompt);
+    const isTaken = () => this.model.timesSaid(prompt) > 0;
+    await insist(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
+  }
+
+  tmux(...args: readonly string[]): string {
+    return tmux(this, args);
+  }
+
+  /** Ends the pane and what runs in it, and waits for it. */
+  async endAgents(): Promise<void> {
+    run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
+    await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endAgents();
+    await this.mesh.crash();
+    await this.model[Symbol.asyncDispose]();
+    await until("the last writes of what was ended", () => isRemoved(this.dir));
+  }
+}

@@ -1,0 +1,154 @@
+/** A real relay in this process, and real daemons as children, on loopback. */
+
+import { join } from "node:path";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { lineOn } from "kit/net/tunnel/connection.ts";
+import { Relay } from "../../../relay/app/relay.ts";
+import type { MachineRequest } from "../../../relay/daemons/contract.ts";
+import { namespaceOf } from "../../../relay/web/secrets.ts";
+
+const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const DEADLINE_MS = 30_000;
+const POLL_MS = 25;
+
+export const SECRET = `mesh_sk_${"e".repeat(43)}`;
+export const NAMESPACE = namespaceOf(SECRET) ?? "";
+
+/** Asks again until there is an answer; a deadline, not a sleep, bounds it. */
+export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>) {
+  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error(`Timed out: ${what}`);
+}
+
+/** A relay that listens, beats, and knows one browser. */
+export class RealRelay implements AsyncDisposable {
+  readonly logged: string[] = [];
+  readonly relay: Relay;
+  readonly url: string;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #beating: Promise<void>;
+  /** Of the one browser that is signed in. */
+  readonly cookie: string;
+
+  constructor(port = 0) {
+    this.relay = new Relay({
+      clock: systemClock,
+      log: jsonLog(systemClock, "debug", (line) => this.logged.push(line)),
+      ids: randomIds,
+      proxy: { mode: "direct" },
+      oauth: undefined,
+      accept: (request, ears) => {
+        const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+        return { response, line: lineOn(socket, ears) };
+      },
+    });
+    const onError = (fault: unknown) => this.relay.broke(fault);
+    const options = { hostname: "127.0.0.1", port, onListen: () => undefined, onError };
+    this.#server = Deno.serve(options, (request, { remoteAddr }) => {
+      return this.relay.fetch(request, remoteAddr);
+    });
+    this.url = `http://127.0.0.1:${this.#server.addr.port}`;
+    this.cookie = this.relay.sessions.open(NAMESPACE, new Request(this.url)).split(";", 1)[0] ??
+      "";
+    this.#beating = this.relay.run();
+  }
+
+  /** As a signed-in browser on a page of the relay's. */
+  browse(daemon_id: string, path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("cookie", this.cookie);
+    headers.set("sec-fetch-site", "same-origin");
+    return fetch(`${this.url}/m/${daemon_id}${path}`, { ...init, headers });
+  }
+
+  /** As one of the relay's own rooms. */
+  ask(daemon_id: string, path: `/${string}`, more: Partial<MachineRequest> = {}) {
+    const asked = { method: "GET", path, timeout_ms: 20_000, ...more };
+    return this.relay.machines.request(NAMESPACE, daemon_id, asked);
+  }
+
+  connected(daemon_id: string): true | undefined {
+    return this.relay.machines.list(NAMESPACE).some((one) => one.daemon_id === daemon_id) ||
+      undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.relay.goDown();
+    await this.#server.shutdown();
+    await this.#beating;
+  }
+}
+
+/** A daemon of the program, in a state directory of its own. */
+export class RealDaemon implements AsyncDisposable {
+  readonly dir: string;
+  readonly process: Deno.ChildProcess;
+  #over = false;
+  readonly #ended: Promise<unknown>;
+  /** All that it said, once it has ended. */
+  readonly log: Promise<string>;
+
+  private constructor(dir: string, relay_url: string, env: Record<string, string>) {
+    this.dir = dir;
+    const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+    this.process = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
+      cwd: dir,
+      env: {
+        MESH_CONFIG: join(dir, "none.yaml"),
+        MESH_STATE: dir,
+        MESH_DAEMON__PORT: "0",
+        MESH_RELAY__ENABLED: "true",
+        MESH_RELAY__URL: relay_url,
+        MESH_RELAY__SECRET: SECRET,
+        NO_COLOR: "1",
+        ...env,
+      },
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    this.#ended = this.process.status.then(() => this.#over = true);
+    this.log = new Response(this.process.stderr).text();
+  }
+
+  /** Its own address, and its id; started in `dir` where one is given. */
+  static async start(relay_url: string, env: Record<string, string> = {}, dir?: string) {
+    const daemon = new RealDaemon(dir ?? Deno.makeTempDirSync(), relay_url, env);
+    const url = await until("daemon.json", () => daemon.#notice());
+    const health = await (await fetch(`${url}/health`)).json();
+    return Object.assign(daemon, { url, daemon_id: String(health.daemon_id) });
+  }
+
+  async health() {
+    return await (await fetch(`${this.#notice()}/health`)).json();
+  }
+
+  /** The exit code. */
+  async end(signal: Deno.Signal): Promise<number> {
+    if (!this.#over) this.process.kill(signal);
+    await this.#ended;
+    await this.log;
+    return (await this.process.status).code;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL");
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+
+  /** A notice of another process, which was killed, is none. */
+  #notice(): string | undefined {
+    try {
+      const { url, pid } = JSON.parse(Deno.readTextFileSync(join(this.dir, "daemon.json")));
+      return pid === this.process.pid ? String(url) : undefined;
+    } catch (fault) {
+      if (fault instanceof Deno.errors.NotFound) return undefined;
+      throw fault;
+    }
+  }
+}

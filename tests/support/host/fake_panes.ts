@@ -1,0 +1,100 @@
+/** Panes and agents for tests of lives: tmux as a list, and a rung that says what a test wants. */
+
+import type { Adapter, Rung, Sighting } from "../../../daemon/features/agents/adapter.ts";
+import type { PaneFacts, PaneSights } from "../../../daemon/host/tmux/observations.ts";
+import type { Reason } from "../../../kit/core/reasons.ts";
+import type { Pane } from "../../../daemon/host/tmux/pane.ts";
+import type { Backend } from "../../../daemon/features/agents/contract.ts";
+
+export const SOCKET = "/tmp/tmux-1/default";
+
+/** A pane in which an agent may run, with what a test says of it. */
+export function aPane(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
+  return {
+    pane_pid: 100,
+    dead: false,
+    in_mode: false,
+    height: 24,
+    cursor_x: 0,
+    cursor_y: 0,
+    written_s: 0,
+    session: "work",
+    window: "@1",
+    command: "claude",
+    cwd: "/work",
+    ...more,
+  };
+}
+
+/** tmux's panes, as long as a test leaves them there. */
+export class FakePanes implements PaneSights {
+  readonly panes: PaneFacts[] = [];
+  /** Which processes run in which pane. */
+  readonly within = new Map<string, number>();
+  reachable = true;
+
+  open(pane_id: string, more: Partial<PaneFacts> = {}): PaneFacts {
+    const pane = { ...aPane({ pane_id }), tmux_socket: SOCKET, front: null, ...more };
+    this.panes.push(pane);
+    if (pane.front) this.within.set(pane_id, pane.front.pid);
+    return pane;
+  }
+
+  close(pane_id: string): void {
+    this.panes.splice(this.panes.findIndex((pane) => pane.pane_id === pane_id), 1);
+  }
+
+  all(sockets: readonly string[]): Promise<PaneFacts[]> {
+    const servers = [SOCKET, ...sockets];
+    return Promise.resolve(this.panes.filter(({ tmux_socket }) => servers.includes(tmux_socket)));
+  }
+
+  at(tmux_socket: string | null, pane_id: string) {
+    if (!this.reachable) return Promise.resolve({ state: "unknown" } as const);
+    const pane = this.panes.find((pane) =>
+      pane.pane_id === pane_id && pane.tmux_socket === (tmux_socket ?? SOCKET)
+    );
+    return Promise.resolve(
+      pane ? { state: "found", pane } as const : { state: "missing" } as const,
+    );
+  }
+
+  holds({ pane_id }: PaneFacts, pid: number): boolean {
+    return this.within.get(pane_id) === pid;
+  }
+}
+
+/** An agent whose one rung is ready until it is told why it is not. */
+export class FakeAgents implements Adapter {
+  readonly backend: Backend;
+  refuses: Reason | undefined;
+  /** What is seen of it from outside. */
+  sighting: Sighting | undefined;
+  /** What a test does while the rung is asked. */
+  meanwhile: () => void = () => undefined;
+
+  constructor(backend: Backend = "claude-code") {
+    this.backend = backend;
+  }
+
+  rungs(): readonly Rung[] {
+    const reason = this.refuses;
+    return [{
+      name: "pane",
+      check: () => {
+        this.meanwhile();
+        return Promise.resolve(reason ? { ready: false, reason } : { ready: true });
+      },
+      deliver: () => Promise.resolve(reason ? { state: "refused", reason } : { state: "sent" }),
+    }];
+  }
+
+  transport({ pane_id }: { pane_id: string | null }) {
+    return pane_id === null ? "none" : "pane";
+  }
+
+  sight() {
+    this.meanwhile();
+    return Promise.resolve(this.sighting);
+  }
+}

@@ -1,0 +1,254 @@
+/** A private tmux server in a directory of its own, and scripted programs to run in its panes. */
+
+import assert from "node:assert/strict";
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { isAlive } from "../../../daemon/host/processes.ts";
+import { Tmuxes } from "../../../daemon/host/tmux/tmux.ts";
+
+/** How long a condition may take to come true on a busy machine. */
+const PATIENCE_MS = 10_000;
+
+/** Where the tests find tmux. */
+export const SEARCH_PATH = Deno.env.get("PATH") ?? "";
+
+export const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** A test with a real tmux; where there is none it is skipped, and says so. */
+export function withTmux(
+  name: string,
+  test: (terminal: Terminal) => Promise<void>,
+  { root = false }: { readonly root?: boolean } = {},
+): void {
+  const lacking = tmuxIsMissing()
+    ? "tmux is not installed"
+    : root && Deno.uid() !== 0
+    ? "only root can make files of another user"
+    : undefined;
+  const shown = lacking === undefined ? name : `${name} (skipped: ${lacking})`;
+  Deno.test(shown, { ignore: lacking !== undefined }, async () => {
+    await using terminal = new Terminal();
+    await test(terminal);
+  });
+}
+
+function tmuxIsMissing(): boolean {
+  try {
+    return !new Deno.Command("tmux", { args: ["-V"] }).outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return true;
+    throw error;
+  }
+}
+
+/** Polls until `probe` answers something: not undefined, false or an empty text. */
+export async function until<T>(what: string, probe: () => T | undefined | false): Promise<T> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (Date.now() < deadline) {
+    const found = probe();
+    if (found !== undefined && found !== false && found !== "") return found;
+    await systemClock.sleep(5);
+  }
+  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+}
+
+export class Terminal implements AsyncDisposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-tmux-" });
+  readonly socket = `${this.dir}/sock`;
+  readonly tmuxes = new Tmuxes({
+    clock: systemClock,
+    ids: randomIds,
+    log: silent,
+    state_dir: this.dir,
+    search_path: SEARCH_PATH,
+  });
+  readonly tmux = this.tmuxes.at(this.socket);
+
+  /** The tmux program itself, as a user would run it. */
+  cli(...args: string[]): string {
+    const { success, stdout, stderr } = this.#tmux(args);
+    if (!success) throw new Error(`tmux ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
+    return new TextDecoder().decode(stdout).trimEnd();
+  }
+
+  /** Opens a session with one pane that runs `command`; answers the pane's id. */
+  start(command: string, session = "work"): string {
+    const size = ["-x", "100", "-y", "30"];
+    const shown = ["-P", "-F", "#{pane_id}"];
+    return this.cli("new-session", "-d", "-s", session, ...size, ...shown, command);
+  }
+
+  format(pane: string, format: string): string {
+    return this.cli("display-message", "-p", "-t", pane, format);
+  }
+
+  screen(pane: string): string {
+    return this.cli("capture-pane", "-p", "-t", pane);
+  }
+
+  /** Writes a program into the directory and answers the command that runs it. */
+  program(name: string, source: string): string {
+    const file = `${this.dir}/${name}`;
+    Deno.writeTextFileSync(file, source);
+    return name.endsWith(".ts") ? `${Deno.execPath()} run -A --no-config ${file}` : `sh ${file}`;
+  }
+
+  read(name: string): string {
+    try {
+      return Deno.readTextFileSync(`${this.dir}/${name}`);
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return "";
+      throw error;
+    }
+  }
+
+  /** Ends the server, if there is one, and returns when it is gone. */
+  killServer(): void {
+    const { success, stdout } = this.#tmux(["display-message", "-p", "#{pid}"]);
+    if (!success) return;
+    this.#tmux(["kill-server"]);
+    untilNow("the server's end", () => !isAlive(Number(new TextDecoder().decode(stdout))));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tmuxes[Symbol.asyncDispose]();
+    this.killServer();
+    await Deno.remove(this.dir, { recursive: true });
+  }
+
+  #tmux(args: string[]): Deno.CommandOutput {
+    return new Deno.Command("tmux", {
+      args: ["-u", "-S", this.socket, "-f", "/dev/null", ...args],
+      env: { TMUX: "", LC_ALL: "C.UTF-8" },
+    }).outputSync();
+  }
+}
+
+/** Records every byte that reaches it, with bracketed paste on and no line discipline. */
+export function recorder(file: string): string {
+  return `stty raw -echo; printf '\\033[?2004hready'; exec cat > ${file}`;
+}
+
+/** The same without giving way, for a hook that must be done when it returns. */
+export function untilNow(what: string, probe: () => boolean): void {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (Date.now() < deadline) if (probe()) return;
+  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+}
+
+/**
+ * An agent as Claude Code draws itself: raw mode, bracketed paste, a composer between two rules,
+ * long pastes collapsed, a dialog on SIGUSR1. It logs every byte it reads and all that it submits.
+ */
+const AGENT = String.raw`
+const log = (event) =>
+  Deno.writeTextFileSync(Deno.args[0], JSON.stringify(event) + "\n", { append: true });
+const rule = "─".repeat(100);
+let draft = "", pasted = "", pasting = false, dialog = false;
+function draw() {
+  const lines = draft.split("\n");
+  const collapsed = draft.length > 800 || lines.length > 3;
+  const shown = collapsed ? "[Pasted text #1 +" + lines.length + " lines]" : lines.join("\r\n  ");
+  const screen = dialog
+    ? [" Do you want to create perm.txt?", " \x1b7❯ 1. Yes", "   2. No", "",
+      " Esc to cancel · Tab to amend"]
+    : ["  Do you want to make something?", rule, "❯\u00a0" + shown + "\x1b7", rule, "  ? for help"];
+  const text = "\x1b[2J\x1b[H" + screen.join("\r\n") + "\x1b8";
+  Deno.stdout.writeSync(new TextEncoder().encode(text));
+}
+function key(char) {
+  if (char !== "\r") draft += char;
+  else if (dialog) log({ approved: true });
+  else { log({ submitted: draft }); draft = ""; }
+}
+function take(input) {
+  for (const part of input.split(/(\x1b\[20[01]~)/)) {
+    if (part === "\x1b[200~") pasting = true;
+    else if (part === "\x1b[201~") {
+      draft += pasted.replaceAll("\r", "\n");
+      pasted = "";
+      pasting = false;
+    }
+    else if (pasting) pasted += part;
+    else for (const char of part) key(char);
+  }
+}
+Deno.addSignalListener("SIGUSR1", () => { dialog = true; draw(); log({ dialog: true }); });
+Deno.stdin.setRaw(true);
+Deno.stdout.writeSync(new TextEncoder().encode("\x1b[?2004h"));
+draw();
+log({ ready: Deno.pid });
+for await (const input of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
+  log({ input });
+  take(input);
+  draw();
+}
+`;
+
+export interface AgentEvent {
+  readonly ready?: number;
+  readonly input?: string;
+  readonly submitted?: string;
+  readonly approved?: true;
+  readonly dialog?: true;
+}
+
+/** A running agent of that kind. */
+export class Agent {
+  readonly pid: number;
+  readonly pane: string;
+  readonly #terminal: Terminal;
+
+  private constructor(terminal: Terminal, pane: string, pid: number) {
+    this.#terminal = terminal;
+    this.pane = pane;
+    this.pid = pid;
+  }
+
+  /** The command that runs it, and logs to `agent.log`. */
+  static command(terminal: Terminal): string {
+    return `${terminal.program("agent.ts", AGENT)} ${terminal.dir}/agent.log`;
+  }
+
+  static async start(terminal: Terminal, wrap = (command: string) => command): Promise<Agent> {
+    const pane = terminal.start(wrap(Agent.command(terminal)));
+    return await Agent.find(terminal, pane);
+  }
+
+  static async find(terminal: Terminal, pane: string): Promise<Agent> {
+    const pid = await until(
+      "the agent",
+      () => Agent.#log(terminal).findLast((e) => e.ready)?.ready,
+    );
+    await until("its composer", () => terminal.screen(pane).includes("? for help"));
+    return new Agent(terminal, pane, pid);
+  }
+
+  get events(): readonly AgentEvent[] {
+    return Agent.#log(this.#terminal);
+  }
+
+  get submitted(): readonly string[] {
+    return this.events.flatMap(({ submitted }) => submitted ?? []);
+  }
+
+  get input(): string {
+    return this.events.map(({ input }) => input ?? "").join("");
+  }
+
+  /** Opens its dialog; returns when it is on the screen. */
+  openDialog(): void {
+    Deno.kill(this.pid, "SIGUSR1");
+    untilNow("the dialog", () => this.#terminal.screen(this.pane).includes("Esc to cancel"));
+  }
+
+  static #log(terminal: Terminal): readonly AgentEvent[] {
+    const lines = terminal.read("agent.log").split("\n").slice(0, -1);
+    return lines.map((line): AgentEvent => JSON.parse(line));
+  }
+}

@@ -1,0 +1,151 @@
+/** Programs of ours as children: the real daemon on a state of its own, a bare server, a load. */
+
+import { fileURLToPath } from "node:url";
+import { TextLineStream } from "./lines.ts";
+import { running } from "./program.ts";
+
+/** The folder of the scripts that run as children. */
+const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
+const START_MS_MAX = 15_000;
+const LOOK_EVERY_MS = 2;
+
+/** Where Deno keeps its cache: children get a home of their own, and this. */
+const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
+
+/** The real daemon on loopback, as it is run by people. */
+export class RealDaemon implements AsyncDisposable {
+  readonly #process: Deno.ChildProcess;
+  readonly port: number;
+  readonly base: string;
+  /** From the spawn to the first answer of `/health`. */
+  readonly start_ms: number;
+
+  private constructor(process: Deno.ChildProcess, port: number, start_ms: number) {
+    this.#process = process;
+    this.port = port;
+    this.base = `http://127.0.0.1:${port}`;
+    this.start_ms = start_ms;
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  static async start(
+    state: string,
+    { settings = {}, flags = [] }: {
+      settings?: Record<string, string>;
+      flags?: readonly string[];
+    } = {},
+  ): Promise<RealDaemon> {
+    const notice = `${state}/daemon.json`;
+    await Deno.remove(notice).catch(() => undefined);
+    const from = performance.now();
+    const process = launch(state, settings, flags);
+    const { url } = await noticeOf(notice, process, from);
+    const health = await fetch(`${url}/health`);
+    await health.body?.cancel();
+    return new RealDaemon(process, Number(new URL(url).port), performance.now() - from);
+  }
+
+  /** `kill -9`; resolves when it is gone. */
+  async kill(): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await this.#process.status;
+  }
+
+  /** As an operator stops it. */
+  async stop(): Promise<void> {
+    try {
+      this.#process.kill("SIGTERM");
+    } catch (fault) {
+      if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+    }
+    await this.#process.status;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+/** A daemon's process, as far as it has come. */
+export function launch(
+  state: string,
+  settings: Record<string, string> = {},
+  flags: readonly string[] = [],
+): Deno.ChildProcess {
+  const env = {
+    MESH_STATE: state,
+    MESH_CONFIG: "/none",
+    MESH_DAEMON__PORT: "0",
+    MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
+    ...settings,
+  };
+  return spawn(running("daemon", flags), { env: { ...env, HOME: state, DENO_DIR } });
+}
+
+/** A script of this folder that says one line when it is ready, and ends with its input. */
+export class Script<T> implements AsyncDisposable {
+  readonly #process: Deno.ChildProcess;
+  readonly said: T;
+
+  private constructor(process: Deno.ChildProcess, said: T) {
+    this.#process = process;
+    this.said = said;
+  }
+
+  static async start<T>(name: string, ...args: string[]): Promise<Script<T>> {
+    const process = spawn(["run", "-A", "--cached-only", `${SCRIPTS}/${name}`, ...args], {
+      stdin: "piped",
+      stdout: "piped",
+    });
+    for await (const line of process.stdout.pipeThrough(new TextLineStream())) {
+      return new Script(process, JSON.parse(line) as T);
+    }
+    throw new Error(`${name} said nothing`);
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process.stdin.close().catch(() => undefined);
+    await this.#process.status;
+  }
+}
+
+/** Runs a load to its end; what it measured. */
+export async function measure<T>(job: Record<string, unknown>): Promise<T> {
+  await using script = await Script.start<T>("load.ts", JSON.stringify(job));
+  return script.said;
+}
+
+/** A directory that is gone afterwards. */
+export function temporary(): { readonly path: string } & Disposable {
+  const path = Deno.makeTempDirSync({ prefix: "mesh-bench-" });
+  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
+}
+
+export function spawn(args: string[], options: Deno.CommandOptions): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), { args, stderr: "inherit", ...options }).spawn();
+}
+
+async function noticeOf(
+  path: string,
+  process: Deno.ChildProcess,
+  from: number,
+): Promise<{ url: string }> {
+  let ended = false;
+  process.status.then(() => ended = true);
+  while (!ended && performance.now() - from < START_MS_MAX) {
+    try {
+      return JSON.parse(Deno.readTextFileSync(path));
+    } catch (fault) {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+  throw new Error("The daemon did not start");
+}

@@ -1,0 +1,172 @@
+/** A crew of spawned agents in a tmux of its own, and every process that we run for it. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { RealDaemon } from "./child.ts";
+import { proportionalMb, residentMb } from "./process_facts.ts";
+import { isOurs, running } from "./program.ts";
+
+/** Half of the crew reads its pane alone; the other half has the tools, over a stdio proxy. */
+export const CREW = 20;
+const START_MS_MAX = 60_000;
+const LOOK_MS = 50;
+
+/** What an agent says to its MCP server before it does anything. */
+const GREETING = [
+  {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "crew", version: "1" },
+    },
+  },
+  { jsonrpc: "2.0", method: "notifications/initialized" },
+  { jsonrpc: "2.0", id: 2, method: "tools/list" },
+];
+
+/** A process that runs because of us. */
+export interface Ours {
+  readonly pid: number;
+  readonly kind: "daemon" | "stdio proxy" | "tmux client" | "other";
+  readonly words: string;
+  readonly resident_mb: number;
+  /** Its own memory, and its share of what others map as well. */
+  readonly proportional_mb: number;
+}
+
+export class Crew implements AsyncDisposable {
+  readonly daemon: RealDaemon;
+  readonly #dir: string;
+  readonly #socket: string;
+  /** Where a program of the crew writes what it reads, by its pane. */
+  readonly panes: string[] = [];
+
+  private constructor(daemon: RealDaemon, dir: string) {
+    this.daemon = daemon;
+    this.#dir = dir;
+    this.#socket = `${dir}/tmux-${Deno.uid()}/default`;
+  }
+
+  static async start(dir: string): Promise<Crew> {
+    const greeting = GREETING.map((message) => JSON.stringify(message)).join("\n");
+    Deno.writeTextFileSync(`${dir}/greeting`, `${greeting}\n`);
+    const mesh = [Deno.execPath(), ...running("mcp")].join(" ");
+    const proxied = `cat ${dir}/greeting - | ${mesh} >> ${dir}/answers`;
+    const settings = {
+      TMUX: "",
+      TMUX_TMPDIR: dir,
+      MESH_SPAWN__COMMANDS: JSON.stringify({ generic: ["cat"], gemini: ["sh", "-c", proxied] }),
+      MESH_SPAWN__ALLOWED_PATHS: JSON.stringify([dir]),
+    };
+    const crew = new Crew(await RealDaemon.start(dir, { settings }), dir);
+    for (let member = 0; member < CREW; member++) {
+      await crew.#hire(member % 2 === 0 ? "generic" : "gemini", `member-${member}`);
+    }
+    const answered = () => crew.#answers === CREW / 2;
+    await until("the tools of all proxies", answered);
+    return crew;
+  }
+
+  /** Every process below the daemon, and every program of ours in the crew's panes. */
+  processes(): Ours[] {
+    const all = listed();
+    const below = (pid: number, root: number): boolean =>
+      pid === root || (all.get(pid)?.parent ?? 0) > 0 && below(all.get(pid)?.parent ?? 0, root);
+    const server = Number(this.tmux("display-message", "-p", "#{pid}"));
+    return [...all].flatMap(([pid, { words }]) => {
+      const own = below(pid, this.daemon.pid);
+      if (!own && !(below(pid, server) && isOurs(words) && !words.startsWith("sh "))) {
+        return [];
+      }
+      return [{
+        pid,
+        kind: this.#kindOf(pid, words),
+        words,
+        resident_mb: residentMb(pid),
+        proportional_mb: proportionalMb(pid),
+      }];
+    });
+  }
+
+  tmux(...args: string[]): string {
+    const { success, stdout, stderr } = new Deno.Command("tmux", {
+      args: ["-u", "-S", this.#socket, ...args],
+      env: { TMUX: "" },
+    }).outputSync();
+    if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
+    return new TextDecoder().decode(stdout).trimEnd();
+  }
+
+  async get(path: string): Promise<Record<string, unknown>> {
+    return await (await fetch(`${this.daemon.base}${path}`)).json();
+  }
+
+  async post(path: string, body: unknown): Promise<Record<string, unknown>> {
+    const init = { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(`${this.daemon.base}${path}`, init);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const server = Number(this.tmux("display-message", "-p", "#{pid}"));
+    const proxies = this.processes().filter(({ kind }) => kind === "stdio proxy");
+    this.tmux("kill-server");
+    const pids = [server, ...proxies.map(({ pid }) => pid)];
+    await until("the crew's end", () => !pids.some((pid) => listed().has(pid)));
+    await this.daemon.stop();
+  }
+
+  /** Spawned by the daemon; it registers as an agent's own hook would. */
+  async #hire(backend: string, name: string): Promise<void> {
+    const { pane_id } = await this.post("/spawn", { backend, path: this.#dir, name });
+    const shown = this.tmux("display-message", "-p", "-t", String(pane_id), "#{pane_pid}");
+    const place = { pane_id, tmux_socket: this.#socket, agent_pid: Number(shown) };
+    await this.post("/peers", { backend, path: this.#dir, ...place });
+    this.panes.push(String(pane_id));
+  }
+
+  /** How many proxies have answered what they were asked last. */
+  get #answers(): number {
+    try {
+      return Deno.readTextFileSync(`${this.#dir}/answers`).match(/"id":2\b/g)?.length ?? 0;
+    } catch (fault) {
+      if (fault instanceof Deno.errors.NotFound) return 0;
+      throw fault;
+    }
+  }
+
+  #kindOf(pid: number, words: string): Ours["kind"] {
+    if (pid === this.daemon.pid) return "daemon";
+    if (isOurs(words, "mcp")) return "stdio proxy";
+    return /^(?:\S*\/)?tmux /.test(words) ? "tmux client" : "other";
+  }
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + START_MS_MAX; Date.now() < deadline;) {
+    if (isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+  throw new Error(`Waited in vain: ${what}`);
+}
+
+/** All processes that are there: what each was started as, and by whom. */
+function listed(): Map<number, { words: string; parent: number }> {
+  const found = new Map<number, { words: string; parent: number }>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (state !== "Z") found.set(Number(name), { words, parent: Number(parent) });
+    } catch (fault) {
+      if (!(fault instanceof Error && "code" in fault)) throw fault; // It has ended meanwhile.
+    }
+  }
+  return found;
+}

@@ -1,0 +1,180 @@
+/** A relay's rooms with whole daemons behind them: the tunnel is a scripted twin of it. */
+
+import { client } from "kit/http/client.ts";
+import type { Ids } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+import { serve } from "kit/http/route.ts";
+import { Address } from "../../../relay/web/issuer.ts";
+import { Sessions } from "../../../relay/sign_in/sessions.ts";
+import type { Bearer } from "../../../relay/mcp/contract.ts";
+import { Rooms } from "../../../relay/app/compose.ts";
+import { namespaceOf } from "../../../relay/web/secrets.ts";
+import type { Machine, MachineRequest, Machines } from "../../../relay/daemons/contract.ts";
+import { countingIds } from "../ids.ts";
+import { BASE, type World, world } from "../world.ts";
+import { SwiftClock } from "../swift_clock.ts";
+
+export const ISSUER = "https://relay.example";
+export const SECRET = `mesh_sk_${"a".repeat(43)}`;
+export const OTHER_SECRET = `mesh_sk_${"b".repeat(43)}`;
+export const NAMESPACE = namespaceOf(SECRET) ?? "";
+export const OTHER_NAMESPACE = namespaceOf(OTHER_SECRET) ?? "";
+
+/** What a machine does with the next request that matches, in place of answering it. */
+export interface Mishap {
+  readonly path: RegExp;
+  /** Before: it never had the request. After: it had it, and no answer came. */
+  readonly when: "before" | "after";
+  readonly code: "machine_offline" | "timed_out";
+}
+
+interface Standing {
+  readonly machine: Machine;
+  readonly answer: (request: Request) => Promise<Response>;
+  online: boolean;
+}
+
+/** The edge to the machines: whole daemons, or answers by hand, each by its exact id. */
+class TunnelTwin implements Machines {
+  readonly heard: { daemon_id: string; request: MachineRequest }[] = [];
+  mishap: Mishap | undefined;
+  readonly #machines = new Map<string, Standing>();
+
+  connect(
+    namespace: string,
+    daemon_id: string,
+    answer: (request: Request) => Promise<Response>,
+  ): void {
+    const known = { machine: `${daemon_id}.local`, connected_at: Date.parse("2030-01-01") };
+    const machine = { daemon_id, ...known, version: "0.1.0", capabilities: {} };
+    this.#machines.set(`${namespace} ${daemon_id}`, { machine, answer, online: true });
+  }
+
+  cut(namespace: string, daemon_id: string): void {
+    const standing = this.#machines.get(`${namespace} ${daemon_id}`);
+    if (standing) standing.online = false;
+  }
+
+  list(namespace: string): Machine[] {
+    return [...this.#machines].filter(([key, { online }]) =>
+      online && key.startsWith(`${namespace} `)
+    ).map(([, { machine }]) => machine);
+  }
+
+  async request(namespace: string, daemon_id: string, asked: MachineRequest): Promise<Response> {
+    this.heard.push({ daemon_id, request: asked });
+    const standing = this.#machines.get(`${namespace} ${daemon_id}`);
+    if (!standing) {
+      throw new Problem("unknown_machine", { daemon_id, may_have_been_delivered: false });
+    }
+    const { mishap } = this;
+    const hit = mishap?.path.test(asked.path) ? mishap : undefined;
+    if (hit?.when === "before") throw failure(hit.code, daemon_id, false);
+    if (!standing.online) throw failure("machine_offline", daemon_id, false);
+    const { method, path, headers, body, signal } = asked;
+    const response = await standing.answer(
+      new Request(`${BASE}${path}`, {
+        method,
+        ...(headers && { headers }),
+        ...(body !== undefined && { body }),
+        ...(signal && { signal }),
+      }),
+    );
+    if (hit) throw failure(hit.code, daemon_id, true);
+    return response;
+  }
+}
+
+function failure(code: Mishap["code"], daemon_id: string, may_have_been_delivered: boolean) {
+  return code === "timed_out"
+    ? new Problem(code, { daemon_id, timeout_ms: 1, may_have_been_delivered })
+    : new Problem(code, { daemon_id, reason: "the line is cut", may_have_been_delivered });
+}
+
+/** Lets all through until a test says otherwise. */
+class TestPace {
+  wait: number | undefined;
+  readonly seen: string[] = [];
+
+  readonly take = () => this.wait;
+  readonly pass = (key: string) => {
+    this.seen.push(key);
+    return this.wait;
+  };
+}
+
+export type House = Awaited<ReturnType<typeof house>>;
+
+/** Rooms of a relay in memory. Without `issuer: undefined`, remote MCP is on. */
+export function house(
+  { issuer = ISSUER, ids = countingIds() }: { issuer?: string | null; ids?: Ids } = {},
+) {
+  const clock = new SwiftClock();
+  const logged: string[] = [];
+  const log = jsonLog(clock, "debug", (line) => logged.push(line));
+  const machines = new TunnelTwin();
+  const tokens = new Map<string, Bearer>();
+  const paces = {
+    register: new TestPace(),
+    login: new TestPace(),
+    guests: new TestPace(),
+    visits: new TestPace(),
+    sharing: new TestPace(),
+  };
+  const check = (token: string) => tokens.get(token);
+  const oauth = issuer === null ? undefined : { issuer, tokens: { check } };
+  const address = new Address(issuer ?? undefined);
+  const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
+  const sessions = new Sessions({ clock, ids, address, hasMachine });
+  const rooms = new Rooms({ clock, ids, log, address, sessions, oauth, machines, paces });
+  const base = issuer ?? "http://127.0.0.1:8378";
+  const fetch = serve(rooms.routes, {
+    admit: () => undefined,
+    authorize: (_request, _contract, remote) => ({
+      remote,
+      human: false,
+      authorized: true,
+      holds_token: false,
+    }),
+    durable: () => undefined,
+    fault: (fault) => log.error("A route failed", { fault }),
+  });
+  return {
+    clock,
+    logged,
+    machines,
+    tokens,
+    paces,
+    sessions,
+    rooms,
+    base,
+    fetch,
+    call: client(base, fetch, { authorization: `Bearer ${SECRET}` }),
+    /** A request as a program sends it, or a browser with its headers. */
+    send: (path: string, init?: RequestInit) => fetch(new Request(`${base}${path}`, init)),
+    async [Symbol.asyncDispose]() {
+      await rooms[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A whole daemon behind the relay; dispose of both. */
+export function daemonBehind(at: House, daemon_id: string, namespace = NAMESPACE): World {
+  const w = world();
+  at.machines.connect(namespace, daemon_id, (request) => w.daemon.fetch(request));
+  return w;
+}
+
+/** A form as a browser sends it from one of our own pages. */
+export function form(
+  fields: Record<string, string>,
+  headers: Record<string, string> = {},
+): RequestInit {
+  return { method: "POST", body: new URLSearchParams(fields), headers };
+}
+
+/** The cookie that an answer sets, as the browser sends it back. */
+export function cookieOf(response: Response): string {
+  return response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+}

@@ -1,0 +1,307 @@
+/** A relay with OAuth in memory, an app that connects to it, and a person with a browser. */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import type { Ids } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import { Address } from "../../../relay/web/issuer.ts";
+import type { Proxy } from "../../../relay/web/net/bucket.ts";
+import { openDatabase } from "../../../relay/app/database.ts";
+import { openOAuth } from "../../../relay/oauth/oauth.ts";
+import { namespaceOf } from "../../../relay/web/secrets.ts";
+import { FakeClock } from "../clock.ts";
+import { countingIds } from "../ids.ts";
+import { openRelay } from "./oauth_relay.ts";
+import { SwiftClock } from "../swift_clock.ts";
+
+export const ISSUER = "https://relay.example.com";
+export const RESOURCE = `${ISSUER}/mcp`;
+export const CALLBACK = "https://app.example.net/callback";
+export const SECRET = `mesh_sk_${"a".repeat(43)}`;
+export const OTHER_SECRET = `mesh_sk_${"b".repeat(43)}`;
+export const VERIFIER = "v".repeat(43);
+export const CHALLENGE = s256(VERIFIER);
+export const READ = "agents:read";
+export const BOTH = "agents:read agents:write";
+
+export const MINUTE_MS = 60_000;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
+
+export function s256(verifier: string): string {
+  return createHash("sha256").update(verifier).digest("base64url");
+}
+
+const Tokens = z.object({
+  access_token: z.string(),
+  token_type: z.literal("Bearer"),
+  expires_in: z.number(),
+  refresh_token: z.string(),
+  scope: z.string(),
+});
+export type Tokens = z.output<typeof Tokens>;
+
+type Params = Readonly<Record<string, string | undefined>>;
+
+export interface OAuthWorldOptions {
+  readonly issuer?: string;
+  readonly clock?: FakeClock;
+  readonly ids?: Ids;
+  /** A database of another world, or one that a test has prepared. */
+  readonly db?: Database;
+  readonly proxy?: Proxy;
+}
+
+export type OAuthWorld = ReturnType<typeof oauthWorld>;
+
+/** Where requests come from, unless a test says so: each from elsewhere, so none is limited. */
+let visitors = 0;
+
+export function oauthWorld(options: OAuthWorldOptions = {}) {
+  const { issuer = ISSUER, clock = new SwiftClock(), ids = countingIds() } = options;
+  const logged: string[] = [];
+  const log = jsonLog(clock, "debug", (line) => logged.push(line));
+  const db = options.db ?? openDatabase(":memory:", issuer, log);
+  /** The namespaces of which a daemon is online. */
+  const online = new Set([namespaceOf(SECRET), namespaceOf(OTHER_SECRET)]);
+  const machine = {
+    daemon_id: "dm-000000000001",
+    machine: "here",
+    connected_at: clock.now(),
+    version: "0.1.0",
+    capabilities: {},
+  };
+  const relay = openRelay({
+    clock,
+    ids,
+    log,
+    proxy: options.proxy ?? { mode: "direct" },
+    machines: { list: (namespace) => online.has(namespace) ? [machine] : [] },
+    oauth: { issuer, db },
+  });
+  const fetch = (path: string, init: RequestInit & { from?: string } = {}) => {
+    const hostname = init.from ?? `10.0.${++visitors >> 8 & 255}.${visitors & 255}`;
+    const remote = { transport: "tcp", hostname, port: 50_000 } as const;
+    return relay(new Request(new URL(path, issuer), init), remote);
+  };
+  return {
+    clock,
+    ids,
+    db,
+    log,
+    logged,
+    online,
+    issuer,
+    fetch,
+    resource: `${issuer}/mcp`,
+    postForm: (path: string, params: Params | string, headers: Record<string, string> = {}) =>
+      fetch(path, { method: "POST", body: formOf(params), headers: { ...FORM, ...headers } }),
+    postJson: (path: string, body: unknown, from?: string) =>
+      fetch(path, { method: "POST", body: JSON.stringify(body), ...(from && { from }) }),
+    [Symbol.dispose]: () => db[Symbol.dispose](),
+  };
+}
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** Undefined leaves a parameter out; a text is sent as it is. */
+function formOf(params: Params | string): string {
+  return typeof params === "string" ? params : queryOf(params);
+}
+
+function queryOf(params: Params): string {
+  const given = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as [string, string]]
+  );
+  return new URLSearchParams(given).toString();
+}
+
+/** What an RFC error says: the status and its code; its description is a sentence. */
+export async function errorOf(response: Response): Promise<[number, string]> {
+  const body = z.object({ error: z.string(), error_description: z.string().min(10) })
+    .parse(await response.json());
+  assert.equal(response.headers.get("cache-control"), "no-store");
+  return [response.status, body.error];
+}
+
+/** An app that has registered. */
+export class App {
+  readonly world: OAuthWorld;
+  readonly client_id: string;
+  readonly redirect_uri: string;
+
+  constructor(world: OAuthWorld, client_id: string, redirect_uri: string) {
+    this.world = world;
+    this.client_id = client_id;
+    this.redirect_uri = redirect_uri;
+  }
+
+  static async register(world: OAuthWorld, redirect_uri = CALLBACK): Promise<App> {
+    const response = await world.postJson("/oauth/register", {
+      redirect_uris: [redirect_uri],
+      client_name: "An app",
+    });
+    assert.equal(response.status, 201);
+    const { client_id } = z.object({ client_id: z.string() }).parse(await response.json());
+    return new App(world, client_id, redirect_uri);
+  }
+
+  /** The address that it sends the person's browser to. */
+  authorizePath(change: Params = {}): string {
+    return `/oauth/authorize?${
+      queryOf({
+        response_type: "code",
+        client_id: this.client_id,
+        redirect_uri: this.redirect_uri,
+        code_challenge: CHALLENGE,
+        code_challenge_method: "S256",
+        resource: this.world.resource,
+        scope: BOTH,
+        state: "st 1",
+        ...change,
+      })
+    }`;
+  }
+
+  /** Connects: the person allows, and the code is exchanged. */
+  async connect(change: Params = {}, person = new Person(this.world)): Promise<Tokens> {
+    const answer = await person.allow(this, change);
+    const code = answer.searchParams.get("code");
+    assert.ok(code, answer.href);
+    return await tokensOf(await this.redeem(code));
+  }
+
+  redeem(code: string, change: Params = {}): Promise<Response> {
+    return this.world.postForm("/oauth/token", {
+      grant_type: "authorization_code",
+      client_id: this.client_id,
+      resource: this.world.resource,
+      code,
+      code_verifier: VERIFIER,
+      redirect_uri: this.redirect_uri,
+      ...change,
+    });
+  }
+
+  refresh(refresh_token: string, change: Params = {}): Promise<Response> {
+    return this.world.postForm("/oauth/token", {
+      grant_type: "refresh_token",
+      client_id: this.client_id,
+      resource: this.world.resource,
+      refresh_token,
+      ...change,
+    });
+  }
+
+  revoke(token: string, change: Params = {}): Promise<Response> {
+    return this.world.postForm("/oauth/revoke", { client_id: this.client_id, token, ...change });
+  }
+}
+
+export async function tokensOf(response: Response): Promise<Tokens> {
+  const body: unknown = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(body));
+  assert.equal(response.headers.get("cache-control"), "no-store");
+  return Tokens.parse(body);
+}
+
+/** A person with a browser: it keeps cookies, sends forms, and says where they come from. */
+export class Person {
+  readonly world: OAuthWorld;
+  readonly cookies = new Map<string, string>();
+
+  constructor(world: OAuthWorld) {
+    this.world = world;
+  }
+
+  async visit(path: string): Promise<Response> {
+    return this.#keep(await this.world.fetch(path, { headers: this.#headers() }));
+  }
+
+  async submit(path: string, params: Params, headers: Record<string, string> = {}) {
+    const all = { ...this.#headers(), origin: this.world.issuer, ...headers };
+    return this.#keep(await this.world.postForm(path, params, all));
+  }
+
+  /** What the consent form of an app holds. */
+  async formFor(app: App, change: Params = {}): Promise<string> {
+    const page = await this.visit(app.authorizePath(change));
+    const text = await page.text();
+    assert.equal(page.status, 200, text);
+    return hiddenIn(text, "request");
+  }
+
+  async decide(request: string, decision: string, relay_secret?: string): Promise<Response> {
+    return await this.submit("/oauth/authorize", { request, decision, relay_secret });
+  }
+
+  /** Allows what an app asks for; where the browser is sent then. */
+  async allow(app: App, change: Params = {}, secret: string | undefined = SECRET): Promise<URL> {
+    const answer = await this.decide(await this.formFor(app, change), "allow", secret);
+    assert.equal(answer.status, 303, await answer.text());
+    return locationOf(answer);
+  }
+
+  async signIn(secret = SECRET): Promise<void> {
+    const answer = await this.submit("/login", { secret });
+    assert.equal(answer.status, 303, await answer.text());
+  }
+
+  #headers(): Record<string, string> {
+    const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`);
+    return pairs.length > 0 ? { cookie: pairs.join("; ") } : {};
+  }
+
+  #keep(response: Response): Response {
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === "") this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return response;
+  }
+}
+
+export function hiddenIn(page: string, name: string): string {
+  const value = new RegExp(`<input type="hidden" name="${name}"\\s+value="([^"]*)"`).exec(page)
+    ?.[1];
+  assert.ok(value, `no ${name} in the page: ${/<main>[^]*<\/main>/.exec(page)?.[0]}`);
+  return value;
+}
+
+export function locationOf(response: Response): URL {
+  const location = response.headers.get("location");
+  assert.ok(location);
+  return new URL(location);
+}
+
+/** What a redirect to the app says of a refusal. */
+export function refusedIn(answer: URL): string | null {
+  assert.equal(answer.searchParams.get("code"), null);
+  return answer.searchParams.get("error");
+}
+
+/** What stands before `/mcp`, on the database of a world. */
+export function tokensIn(w: OAuthWorld) {
+  const sessions = { of: () => undefined, refuseForged: () => undefined };
+  return openOAuth({
+    issuer: w.issuer,
+    db: w.db,
+    clock: w.clock,
+    ids: w.ids,
+    log: w.log,
+    sessions,
+    address: new Address(w.issuer),
+    machines: { list: () => [] },
+    registrations: { take: () => undefined },
+    consents: { take: () => undefined },
+    exchanges: { pass: () => undefined },
+  }).tokens;
+}
+
+/** Counts the rows of the relay's tables. */
+export function countOf(db: Database, table: string, where = "1"): number {
+  const Count = z.object({ count: z.number() });
+  return db.get(Count, `select count(*) as count from ${table} where ${where}`)?.count ?? 0;
+}

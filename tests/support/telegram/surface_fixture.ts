@@ -1,0 +1,242 @@
+/** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
+
+import { client } from "kit/http/client.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { Secret } from "kit/core/settings.ts";
+import { Unreachable } from "../../../cli/client/daemon_client.ts";
+import { BotApi } from "../../../cli/surfaces/telegram/bot_api.ts";
+import type { Ears } from "../../../cli/surfaces/telegram/connection.ts";
+import { TelegramSurface } from "../../../cli/surfaces/telegram/surface.ts";
+import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { countingIds } from "../ids.ts";
+import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
+import { SwiftClock } from "../swift_clock.ts";
+
+type Fields = Record<string, unknown>;
+type Item = Fields & { item_id: string; pushes: Fields[] };
+
+/** The daemon as a surface sees it: frames on a socket, and the routes of the inbox. */
+export class FakeMesh {
+  readonly items: Item[] = [];
+  readonly receipts: Fields[] = [];
+  readonly greetings: Fields[] = [];
+  readonly pongs: Fields[] = [];
+  readonly replies: Fields[] = [];
+  readonly reads: string[] = [];
+  dials = 0;
+  up = true;
+  /** Whether it closes a line that the surface hangs up. */
+  polite = true;
+  /** What the next request meets: a refusal, or that its answer is lost once it is done. */
+  readonly fates: ("lost" | { status: number; error: string; detail: string })[] = [];
+  #ears: Ears | undefined;
+  #count = 0;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  readonly dial = (_: URL, ears: Ears) => {
+    this.dials++;
+    if (!this.up) queueMicrotask(() => ears.closed(1006, ""));
+    else {
+      queueMicrotask(() => {
+        this.#ears = ears;
+        ears.opened();
+      });
+    }
+    const hangUp = () => {
+      if (this.#ears === ears) this.#ears = undefined;
+      if (this.polite) ears.closed(1000, "");
+    };
+    return { send: (text: string) => this.#hear(JSON.parse(text)), close: hangUp };
+  };
+
+  get connected(): boolean {
+    return this.#ears !== undefined;
+  }
+
+  /** Ends the connection, as a daemon that goes down or refuses does. */
+  close(code: number): void {
+    const ears = this.#ears;
+    this.#ears = undefined;
+    ears?.closed(code, "");
+  }
+
+  say(frame: Fields | string): void {
+    this.#ears?.heard(typeof frame === "string" ? frame : JSON.stringify(frame));
+  }
+
+  /** Something comes for the human, and is offered to the surface. */
+  item(more: Fields = {}): Item {
+    const item_id = `inb-${(++this.#count).toString(16).padStart(12, "0")}`;
+    const item = {
+      item_id,
+      kind: "ask",
+      from: "ada",
+      from_peer_id: "peer-1",
+      correlation_id: `ask-${this.#count}`,
+      text: "Ready?",
+      attachments: [],
+      question: null,
+      read: false,
+      read_at: null,
+      read_by: null,
+      replied: false,
+      replied_at: null,
+      created_at: "2030-01-01T00:00:00.000Z",
+      pushes: [],
+      open: true,
+      ...more,
+    };
+    this.items.push(item);
+    this.offer(item);
+    return item;
+  }
+
+  offer(item: Item, more: Fields = {}): void {
+    const delivery_id = `qd-${item.item_id.slice(4)}`;
+    this.say({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
+  }
+
+  /** A request to a route of the inbox. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    if (!this.up) throw new Unreachable("http://daemon", undefined);
+    const text = await request.text();
+    const fate = this.fates.shift();
+    if (typeof fate === "object") return Response.json(fate, { status: fate.status });
+    const url = new URL(request.url);
+    const answer = this.#route(
+      `${request.method} ${url.pathname}`,
+      text ? JSON.parse(text) : {},
+      url,
+    );
+    if (fate === "lost") throw new Unreachable("http://daemon", undefined);
+    return answer;
+  };
+
+  readonly call = client("http://daemon", this.fetch);
+
+  #hear(frame: Fields): void {
+    if (frame["type"] === "connect") {
+      this.greetings.push(frame);
+      this.say({ type: "connected", peer_id: "peer-t", display_name: frame["display_name"] });
+      const owed = this.items.filter((item) => this.#pushesOf(item)[0]?.["status"] !== "pushed");
+      for (const item of owed) this.offer(item);
+    } else if (frame["type"] === "pong") this.pongs.push(frame);
+    else this.receipts.push(frame);
+  }
+
+  #route(route: string, body: Fields, url: URL): Response {
+    if (route === "GET /inbox") return Response.json(this.#list(url.searchParams));
+    if (route === "POST /inbox/reply") return this.#replyByRef(replyByRef.body.parse(body));
+    const [, verb, id, what] = /^(\w+) \/inbox\/([\w-]+)\/?(\w*)$/.exec(route) ?? [];
+    const item = this.items.find(({ item_id }) => item_id === id);
+    if (!item) return refusal(404, "unknown_item", `Unknown inbox item: ${id}`);
+    if (verb === "GET") return Response.json(item);
+    if (what === "reply") return this.#reply(item, replyInboxItem.body.parse(body));
+    item["read"] = true;
+    this.reads.push(item.item_id);
+    return Response.json({ ok: true });
+  }
+
+  #list(query: URLSearchParams) {
+    const items = this.items.toReversed().filter((item) => !query.get("unread") || !item["read"])
+      .map((item) => ({ ...item, pushes: this.#pushesOf(item) }));
+    const human = { human: "sam", human_peer_id: "peer-sam" };
+    return { ...human, items: items.slice(0, Number(query.get("limit") ?? 50)) };
+  }
+
+  /** What the receipts have told of an item, the last one first. */
+  #pushesOf({ item_id }: Item): Fields[] {
+    const receipt = this.receipts.findLast(({ delivery_id }) =>
+      delivery_id === `qd-${item_id.slice(4)}`
+    );
+    return receipt ? [{ surface: "telegram", ...receipt }] : [];
+  }
+
+  #replyByRef(body: Fields): Response {
+    const item = this.items.find((item) =>
+      this.#pushesOf(item).some(({ surface_refs }) =>
+        Array.isArray(surface_refs) && surface_refs.includes(body["surface_ref"])
+      )
+    );
+    return item ? this.#reply(item, body) : refusal(404, "unknown_surface_ref", "Never shown");
+  }
+
+  #reply(item: Item, body: Fields): Response {
+    this.replies.push({ item_id: item.item_id, ...body });
+    item["read"] = true;
+    const open = item["open"];
+    if (!open && body["text"] === "") {
+      return Response.json({ action: "read", correlation_id: null });
+    }
+    item["open"] = false;
+    item["replied"] = true;
+    item["replied_at"] = new Date(this.#clock.now()).toISOString();
+    const action = !open ? "asked" : item["question"] ? "answered" : "acked";
+    return Response.json({ action, correlation_id: item["correlation_id"] });
+  }
+}
+
+function refusal(status: number, error: string, detail: string): Response {
+  return Response.json({ error, detail }, { status });
+}
+
+export type Rig = Awaited<ReturnType<typeof rig>>;
+
+/** A surface that runs; dispose it with `await using`. */
+export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {}) {
+  const clock = new SwiftClock();
+  const bot = new FakeBotApi(clock), mesh = new FakeMesh(clock);
+  const said: string[] = [];
+  before({ bot, mesh });
+  const ids = countingIds();
+  const options = { base: "http://bot.test", token: new Secret(TOKEN), chat_id: String(CHAT) };
+  const surface = () =>
+    new TelegramSurface({
+      clock,
+      ids,
+      bot: new BotApi({ ...options, clock, fetch: bot.fetch }),
+      call: mesh.call,
+      dial: mesh.dial,
+      url: () => "http://daemon",
+      auth_token: "0123456789abcdef",
+      say: (what) => said.push(what),
+    });
+  let stop = new AbortController();
+  let running = surface().run(stop.signal);
+  // Whoever waits for the end sees how it ended.
+  running.catch(() => {});
+  const settle = async () => {
+    for (let turn = 0; turn < 5; turn++) await clock.settle();
+  };
+  const end = async () => {
+    stop.abort(new Error("Over"));
+    await running;
+  };
+  await settle();
+  return {
+    clock,
+    bot,
+    mesh,
+    said,
+    settle,
+    /** How the run ended. */
+    ended: () => running,
+    /** Ends the process, and starts another. */
+    async restart() {
+      await end();
+      stop = new AbortController();
+      running = surface().run(stop.signal);
+      running.catch(() => {});
+      await settle();
+    },
+    async pass(ms: number) {
+      await clock.advance(ms);
+      await settle();
+    },
+    [Symbol.asyncDispose]: () => end().catch(() => {}),
+  };
+}

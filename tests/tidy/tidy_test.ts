@@ -1,0 +1,333 @@
+/** The rules of the house that can be counted. What breaks one is named with its file and line. */
+
+import assert from "node:assert/strict";
+import { EVENTS } from "kit/data/events.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { PROBLEMS } from "kit/core/problem.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
+import { routesOf } from "../../daemon/app/routes.ts";
+import { foldersIn, type Import, type Source, sources } from "./sources.ts";
+import { world } from "../support/world.ts";
+
+const FILE_LINES_MAX = 425;
+const LINE_COLUMNS_MAX = 100;
+const ROOMS_MAX = 10;
+const ROOM_FILES_MAX = 14;
+const KIT_FILES_MAX = 14;
+
+const SOURCES = sources();
+const HOUSE = SOURCES.filter(({ path }) => !path.startsWith("tests/"));
+
+/**
+ * What is known to break a rule until it is put right, by how the complaint begins. A line that
+ * nothing answers to any more is complained of as well, and taken off.
+ */
+const KNOWN: Record<string, readonly string[]> = {};
+
+function rule(name: string, broken: () => Iterable<string> | Promise<Iterable<string>>): void {
+  Deno.test(name, async () => {
+    const known = KNOWN[name] ?? [], found = [...await broken()];
+    const news = found.filter((complaint) => !known.some((start) => complaint.startsWith(start)));
+    const closed = known.filter((start) => !found.some((complaint) => complaint.startsWith(start)));
+    assert.deepEqual({ broken: news.sort(), no_longer_broken: closed }, {
+      broken: [],
+      no_longer_broken: [],
+    });
+  });
+}
+
+/** Every line that a test of it complains of, as `path:line: complaint`. */
+function* lines(
+  of: readonly Source[],
+  wrong: (line: string, number: number, source: Source) => string | undefined,
+): Generator<string> {
+  for (const source of of) {
+    for (const [index, line] of source.text.split("\n").entries()) {
+      const complaint = wrong(line, index + 1, source);
+      if (complaint !== undefined) yield `${source.path}:${index + 1}: ${complaint}`;
+    }
+  }
+}
+
+Deno.test("every building is looked at", () => {
+  for (
+    const path of [
+      "main.ts",
+      "kit/data/sqlite.ts",
+      "daemon/features/asks/asks.ts",
+      "tests/support/world.ts",
+    ]
+  ) {
+    assert.ok(SOURCES.some((source) => source.path === path), path);
+  }
+});
+
+rule("no file is longer than a chapter", () =>
+  SOURCES.flatMap(({ path, text }) => {
+    const count = text.trimEnd().split("\n").length;
+    return count > FILE_LINES_MAX ? [`${path}: ${count} lines`] : [];
+  }));
+
+/** Aligned tables may be wide, and a string is not broken. */
+rule("no line is wider than the page", () =>
+  lines(SOURCES, (line, number, source) => {
+    const bare = line.replaceAll(
+      /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![*/])(?:[^/\\]|\\.)+\//g,
+      "",
+    );
+    if (Math.min(line.length, bare.length) <= LINE_COLUMNS_MAX) return undefined;
+    return inTable(source, number) ? undefined : `${line.length} columns`;
+  }));
+
+/** A statement after `deno-fmt-ignore` ends at the first line that closes at its own indent. */
+function inTable({ text }: Source, number: number): boolean {
+  const all = text.split("\n");
+  return all.some((line, index) => {
+    const indent = /^(\s*)\/\/ deno-fmt-ignore\b/.exec(line)?.[1];
+    if (indent === undefined || index >= number) return false;
+    const end = all.findIndex((line, at) => at > index && new RegExp(`^${indent}[\\]})]`).test(line));
+    return number <= end + 1;
+  });
+}
+
+rule("the first line of a file says what it is for", () =>
+  SOURCES.flatMap(({ path, text }) => {
+    const [first = "", second = ""] = text.split("\n");
+    const sentence = first === "/**" ? second.replace(/^ \* /, "/** ") : first;
+    if (path.endsWith("_test.ts") || /^\/\*\* .{10,}[.:;,]?/.test(sentence)) return [];
+    return [`${path}: ${first.slice(0, 40)}`];
+  }));
+
+rule("no barrels, no star exports", () => [
+  ...SOURCES.map(({ path }) => path).filter((path) => /\/(mod|index)\.tsx?$/.test(path)),
+  ...lines(SOURCES, (line) => /^export \* /.test(line) ? "exports all" : undefined),
+]);
+
+const EXPORTED_VALUE = /^export (?:async )?(?:const|let|function|class)\*? ([\w$]+)/gm;
+
+/** The schemas of a contract are public, and types describe what functions take and return. */
+rule("an exported value is used by another file", () => {
+  const users = new Map<string, Set<string>>();
+  for (const { path, code } of SOURCES) {
+    for (const [name] of code.matchAll(/[\w$]+/g)) {
+      users.getOrInsertComputed(name, () => new Set()).add(path);
+    }
+  }
+  return SOURCES.filter(({ path }) => !isContract(path)).flatMap(({ path, code }) =>
+    [...code.matchAll(EXPORTED_VALUE)].filter(([, name = ""]) => users.get(name)?.size === 1)
+      .map(([, name]) => `${path} exports ${name}`)
+  );
+});
+
+/** A comparison that stops at the first difference tells how much of a guess is right. */
+rule("a secret is compared in constant time", () => {
+  const left = /\b(?:\w+_token|\w*secret|\w*password)\)? [!=]== (?!undefined|null|["'\d])/;
+  const right = /[!=]== (?:\w+\.)*(?:\w+_token|\w*secret|\w*password)\b/;
+  return lines(HOUSE, (line) => left.test(line) || right.test(line) ? line.trim() : undefined);
+});
+
+rule("nothing is left to do, and nobody shouts", () =>
+  lines(SOURCES, (line, _, { path }) => {
+    if (path === "tests/tidy/tidy_test.ts") return undefined;
+    return /\b(TODO|FIXME|XXX|HACK)\b|\bconsole\.\w+\(/.exec(line)?.[0];
+  }));
+
+const FLOORS = ["daemon", "relay"];
+
+/** The room that a file lies in, such as `daemon/asks`; files directly on a floor have none. */
+function roomOf(path: string): string | undefined {
+  const [floor = "", room, inside] = path.split("/");
+  return FLOORS.includes(floor) && inside ? `${floor}/${room}` : undefined;
+}
+
+const isContract = (path: string) => path.endsWith("/contract.ts");
+/** The definitions of agents lie below every feature that reads them. */
+const DEFINITIONS = ["registry.ts", "definition.ts", "versions.ts", "selftest/fixture.ts"];
+const isDefinition = (path: string) =>
+  DEFINITIONS.some((name) => path === `daemon/features/agents/${name}`);
+
+rule(
+  "rooms meet only at their contracts",
+  () =>
+    SOURCES.filter(({ path }) => roomOf(path)).flatMap(({ path, imports }) =>
+      imports.filter(({ to }) =>
+        roomOf(to) && roomOf(to) !== roomOf(path) && !isContract(to) && !isDefinition(to)
+      )
+        .map(({ to }) => `${path} reaches into ${to}`)
+    ),
+);
+
+/** Which buildings a building may import; of another's rooms, only the contracts. */
+// deno-fmt-ignore
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  kit:       [],
+  daemon:    ["kit"],
+  relay:     ["kit", "daemon"],
+  dashboard: ["kit", "daemon"],
+  cli:       ["kit", "daemon", "relay"],
+};
+/** What `main.ts` runs, each loaded only when it is wanted: doors of their rooms for the CLI. */
+const DOORS = ["setup_command.ts", "hook.ts", "proxy.ts"];
+const isDoor = (path: string) => DOORS.some((door) => path.endsWith(`/${door}`));
+const PACKAGE = /^(npm:|jsr:|node:|[a-z@])[^/]*/;
+
+rule(
+  "imports go down: every building knows only what it stands on",
+  () =>
+    HOUSE.flatMap(({ path, imports }) => {
+      const home = path.split("/")[0] ?? "";
+      const allowed = MAY_IMPORT[home];
+      if (!allowed) return [];
+      return imports.flatMap(({ to }) => {
+        const building = to.split("/")[0] ?? "";
+        const known = building in MAY_IMPORT || /\.tsx?$/.test(to);
+        if (building === home || (!known && PACKAGE.test(to))) return [];
+        if (!allowed.includes(building)) return [`${path} imports ${to}`];
+        return roomOf(to) && !isContract(to) && !isDefinition(to) && !isDoor(to)
+          ? [`${path} imports the inside of ${to}`]
+          : [];
+      });
+    }),
+);
+
+rule(
+  "contracts are safe in a browser, with all that they load",
+  () =>
+    HOUSE.filter(({ path }) => isContract(path)).flatMap((contract) =>
+      loadedBy(contract).flatMap(({ path, code, imports }) => {
+        const unsafe = /\bDeno\.|\bprocess\.|node:sqlite/.exec(code)?.[0] ??
+          imports.find(({ to, type_only }) => !type_only && /^node:|sqlite/.test(to))?.to;
+        return unsafe ? [`${contract.path} loads ${path}, which uses ${unsafe}`] : [];
+      })
+    ),
+);
+
+rule(
+  "a hook loads no package and nothing of Node's: an agent waits for it",
+  () =>
+    HOUSE.filter(({ path }) => path === "main.ts" || path === "cli/hook/hook.ts").flatMap((
+      start,
+    ) =>
+      loadedBy(start, isEager).flatMap(({ path, imports }) =>
+        imports.filter(isEager).filter(({ to }) => !/\.ts$/.test(to))
+          .map(({ to }) => `${start.path} loads ${path}, which imports ${to}`)
+      )
+    ),
+);
+
+function isEager({ type_only, lazy }: Import): boolean {
+  return !type_only && !lazy;
+}
+
+function loadedBy(
+  start: Source,
+  follows = ({ type_only }: Import) => !type_only,
+): Source[] {
+  const loaded = new Set([start]);
+  for (const { imports } of loaded) {
+    for (const { to } of imports.filter(follows)) {
+      const next = SOURCES.find(({ path }) => path === to);
+      if (next) loaded.add(next);
+    }
+  }
+  return [...loaded];
+}
+
+rule("no file imports itself, by whatever way around", () => {
+  const eager = ({ imports }: Source) => imports.filter(isEager);
+  const done = new Set<string>(), cycles = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) {
+      cycles.add([...way.slice(way.indexOf(path)), path].join(" → "));
+    } else if (!done.has(path)) {
+      const source = SOURCES.find((source) => source.path === path);
+      for (const { to } of source ? eager(source) : []) visit(to, [...way, path]);
+      done.add(path);
+    }
+  };
+  for (const { path } of SOURCES) visit(path, []);
+  return cycles;
+});
+
+rule("no floor has too many rooms, and no room too many files", () => {
+  const filesIn = (folder: string) =>
+    SOURCES.filter(({ path }) => path.slice(0, path.lastIndexOf("/")) === folder).length;
+  const deep = (folder: string): string[] => [folder, ...foldersIn(folder).flatMap(deep)];
+  const limits = [
+    ...FLOORS.flatMap(foldersIn).flatMap(deep).map((room) => [room, ROOM_FILES_MAX] as const),
+    ["kit", KIT_FILES_MAX] as const,
+  ];
+  return [
+    ...FLOORS.filter((floor) => foldersIn(floor).length > ROOMS_MAX).map((floor) =>
+      `${floor}: rooms`
+    ),
+    ...limits.filter(([room, most]) => filesIn(room) > most)
+      .map(([room, most]) => `${room}: ${filesIn(room)} files, at most ${most}`),
+  ];
+});
+
+rule("each table is written in exactly one file", () => {
+  const tables = [...migrations, ...relayMigrations].flatMap((sql) =>
+    [...sql.matchAll(/create table (\w+)/g)].map(([, table = ""]) => table)
+      .filter((table) => !sql.includes(`alter table ${table} rename to`))
+  );
+  return tables.flatMap((table) => {
+    const write = new RegExp(
+      `\\b(?:insert(?: or \\w+)? into|replace into|update|delete from)\\s+${table}\\b(?! on)`,
+      "i",
+    );
+    const writers = HOUSE.filter(({ path, code }) =>
+      !/\/(?:migrations|\w+_tables?)\.ts$/.test(path) && write.test(code)
+    )
+      .map(({ path }) => path);
+    return writers.length === 1 ? [] : [`${table}: written in ${writers.join(", ") || "no file"}`];
+  });
+});
+
+rule("every event of the table is told somewhere", () => {
+  const tellers = HOUSE.filter(({ code }) => /\.append\(/.test(code));
+  return Object.keys(EVENTS).filter((type) =>
+    !tellers.some(({ path, code }) => path !== "kit/data/events.ts" && code.includes(`"${type}"`))
+  );
+});
+
+rule(
+  "every refusal of the table is thrown somewhere",
+  () =>
+    Object.keys(PROBLEMS).filter((code) => {
+      const thrown = new RegExp(`new Problem\\(\\s*[^)]*"${code}"`);
+      return !HOUSE.some((source) => thrown.test(source.code));
+    }),
+);
+
+rule("a refusal that a room throws is listed by a contract, or may come from any route", () => {
+  const listed = HOUSE.filter(({ path }) => isContract(path)).map(({ code }) => code).join();
+  return HOUSE.filter(({ path }) => roomOf(path)).flatMap(({ path, code }) =>
+    [...code.matchAll(/new Problem\(\s*"(\w+)"/g)].map(([, code = ""]) => code)
+      .filter((code) => !ANY_ROUTE.has(code) && !listed.includes(`"${code}"`))
+      .map((code) => `${path}: ${code}`)
+  );
+});
+const ANY_ROUTE = new Set(["unauthorized", "internal", "storage_failed", "invalid_request"]);
+
+function isContractValue(value: unknown): value is Contract {
+  return typeof value === "object" && value !== null && "returns" in value && "path" in value;
+}
+
+rule("every contract is served, and one with a body says what it refuses", async () => {
+  await using w = world();
+  const served = new Set(routesOf(w.daemon).map(({ contract }) => contract));
+  const broken: string[] = [];
+  for (const { path } of HOUSE.filter(({ path }) => isContract(path) && roomOf(path))) {
+    if (!path.startsWith("daemon/")) continue;
+    const exported: Record<string, unknown> = await import(
+      new URL(`../../${path}`, import.meta.url).href
+    );
+    for (const value of Object.values(exported).filter(isContractValue)) {
+      if (!served.has(value)) broken.push(`${path}: ${value.id} has no route`);
+      if (value.body && !value.fails) broken.push(`${path}: ${value.id} has no fails`);
+    }
+  }
+  return broken;
+});
