@@ -17,15 +17,14 @@ import { ATTACH_COMMAND, ATTACH_FLAG, attached } from "./cli/commands/attach.ts"
 import { waitForReply } from "./cli/commands/asking.ts";
 import {
   type Command,
-  EXIT,
   explain,
   JSON_FLAG,
-  Misused,
   parserOf,
   Session,
   verb,
   type Words,
-} from "./cli/commands/command.ts";
+} from "./cli/command/command.ts";
+import { EXIT, Misused } from "./cli/client/failures.ts";
 import { completionsFor } from "./cli/commands/daemon/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/commands/daemon/daemon.ts";
 import { DOCTOR } from "./cli/doctor/doctor_command.ts";
@@ -43,7 +42,7 @@ import { showAsks, showPeers, showTrace } from "./cli/output/show.ts";
 import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
 import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";
-import { welcome } from "./cli/output/welcome.ts";
+import { welcome } from "./cli/commands/welcome.ts";
 
 const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",

@@ -9,7 +9,7 @@ import { Health } from "../../daemon/api/events/contract.ts";
 import { argumentsOf, startOf, terminate } from "../../daemon/host/processes.ts";
 import { type Daemon, readSettings, Unreachable } from "./daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "./failures.ts";
 
 const START_MS_MAX = 15_000;
 /** A clean stop commits and tells every waiter; a daemon that needs longer is stuck. */

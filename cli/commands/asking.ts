@@ -8,7 +8,8 @@ import {
   WAIT_SECONDS,
   waitAsk,
 } from "../../daemon/features/asks/contract.ts";
-import { EXIT, interruptible, type Session, type Words } from "./command.ts";
+import { interruptible, type Session, type Words } from "../command/command.ts";
+import { EXIT } from "../client/failures.ts";
 import { Unreachable } from "../client/daemon_client.ts";
 import { complain, ink, printJson } from "../output/print.ts";
 import { showResolution } from "../output/show.ts";

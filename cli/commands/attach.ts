@@ -1,23 +1,23 @@
 /** Uploads files, each streamed from the disk, and names them to the messages that carry them. */
 
 import { basename } from "node:path";
-import { Refused, type Wire } from "kit/http/client.ts";
+import { Refused } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import {
   ATTACHMENTS_MAX,
   uploadAttachment,
 } from "../../daemon/features/messages/attachments/contract.ts";
-import { Failed, Misused, type Session, verb, type Words } from "./command.ts";
+import { type Session, verb, type Words } from "../command/command.ts";
+import { Failed, Misused } from "../client/failures.ts";
 import { Unreachable } from "../client/daemon_client.ts";
 import { print } from "../output/print.ts";
+import { listed, type Uploaded } from "../output/attachments.ts";
 
 export const ATTACH_FLAG = {
   "--attach <file> ...":
     "send this file along, or one uploaded before by its id; may be said again",
 } as const;
-
-export type Uploaded = Wire<typeof uploadAttachment>;
 
 export const ATTACH_COMMAND = verb({
   words: "attach <file>",
@@ -48,13 +48,6 @@ export async function attached(
     attachments.push(isUploaded(path) ? path : (await upload(session, path)).id);
   }
   return { attachments };
-}
-
-/** One line a file: what it is called, how large it is, where it lies. */
-export function listed(attachments: readonly Uploaded[]): string[] {
-  return attachments.map(({ filename, size, content_type, path }) =>
-    `${filename} (${content_type}, ${sizeOf(size)}) ${path}`
-  );
 }
 
 async function upload({ daemon }: Session, path: string): Promise<Uploaded> {
@@ -128,14 +121,4 @@ const TYPES = new Map(Object.entries({
 function typeOf(name: string): string {
   const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return TYPES.get(extension) ?? "application/octet-stream";
-}
-
-const UNITS = [
-  { bytes: 1_048_576, unit: "MB" },
-  { bytes: 1024, unit: "kB" },
-] as const;
-
-function sizeOf(size: number): string {
-  const step = UNITS.find(({ bytes }) => size >= bytes);
-  return step ? `${(size / step.bytes).toFixed(1)} ${step.unit}` : `${size} bytes`;
 }

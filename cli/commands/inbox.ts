@@ -9,13 +9,13 @@ import {
 import { ATTACH_FLAG, attached } from "./attach.ts";
 import {
   type Command,
-  EXIT,
   interruptible,
   JSON_FLAG,
   type Session,
   verb,
   type Words,
-} from "./command.ts";
+} from "../command/command.ts";
+import { EXIT } from "../client/failures.ts";
 import { complain, ink, print, printJson } from "../output/print.ts";
 import { showInbox, showInboxItem } from "../output/show.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";

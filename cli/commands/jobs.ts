@@ -22,14 +22,13 @@ import {
 } from "../../daemon/features/jobs/contract.ts";
 import {
   type Command,
-  EXIT,
   interruptible,
   JSON_FLAG,
-  Misused,
   type Session,
   verb,
   type Words,
-} from "./command.ts";
+} from "../command/command.ts";
+import { EXIT, Misused } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/jobs.ts";
 import { ink, print, printJson, type Terminal } from "../output/print.ts";
 

@@ -10,15 +10,8 @@ import {
   listOrphans,
   rehookPeer,
 } from "../../daemon/features/lifecycle/contract.ts";
-import {
-  type Command,
-  EXIT,
-  JSON_FLAG,
-  Misused,
-  type Session,
-  verb,
-  type Words,
-} from "./command.ts";
+import { type Command, JSON_FLAG, type Session, verb, type Words } from "../command/command.ts";
+import { EXIT, Misused } from "../client/failures.ts";
 import {
   complain,
   ink,

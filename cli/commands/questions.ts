@@ -6,14 +6,13 @@ import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
 import { waitInPieces } from "./asking.ts";
 import {
   type Command,
-  EXIT,
   interruptible,
   JSON_FLAG,
-  Misused,
   type Session,
   verb,
   type Words,
-} from "./command.ts";
+} from "../command/command.ts";
+import { EXIT, Misused } from "../client/failures.ts";
 import { complain, ink, print, printJson, printText, type Terminal } from "../output/print.ts";
 
 type Opened = Wire<typeof askMany>;

@@ -10,7 +10,8 @@ import {
   ScheduleKind,
   ScheduleState,
 } from "../../daemon/features/schedules/contract.ts";
-import { type Command, Misused, type Session, verb, type Words } from "./command.ts";
+import { type Command, type Session, verb, type Words } from "../command/command.ts";
+import { Misused } from "../client/failures.ts";
 import {
   ink,
   type Piece,

@@ -7,7 +7,8 @@ import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace, Kind } from "../../daemon/features/messages/contract.ts";
 import { getMessage, listMessages } from "../../daemon/features/messages/log/contract.ts";
 import { askerOf, waitForReply } from "./asking.ts";
-import { type Command, EXIT, Misused, type Session, verb, type Words } from "./command.ts";
+import { type Command, type Session, verb, type Words } from "../command/command.ts";
+import { EXIT, Misused } from "../client/failures.ts";
 import { showItem } from "./inbox.ts";
 import {
   complain,

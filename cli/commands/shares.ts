@@ -7,7 +7,8 @@ import {
   Permissions,
   revokeShare,
 } from "../../daemon/api/relay/shares/contract.ts";
-import { type Command, Misused, verb } from "./command.ts";
+import { type Command, verb } from "../command/command.ts";
+import { Misused } from "../client/failures.ts";
 import { type Column, ink, print, printTable } from "../output/print.ts";
 
 type Share = Wire<typeof listShares>["shares"][number];

@@ -4,15 +4,8 @@ import type { Wire } from "kit/http/client.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
 import { forkPeer, type Spawned, spawnPeer } from "../../daemon/features/spawn/contract.ts";
 import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
-import {
-  type Command,
-  EXIT,
-  JSON_FLAG,
-  Misused,
-  type Session,
-  verb,
-  type Words,
-} from "./command.ts";
+import { type Command, JSON_FLAG, type Session, verb, type Words } from "../command/command.ts";
+import { EXIT, Misused } from "../client/failures.ts";
 import { ink, print, printJson, type Terminal } from "../output/print.ts";
 
 const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;

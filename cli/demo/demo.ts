@@ -2,12 +2,13 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { getInboxItem, replyInboxItem } from "../../daemon/features/inbox/contract.ts";
-import { EXIT, Failed, interruptible, type Session } from "../commands/command.ts";
+import { interruptible, type Session } from "../command/command.ts";
+import { EXIT, Failed } from "../client/failures.ts";
 import type { Daemon } from "../client/daemon_client.ts";
 import { DEMO_HUMAN, type DemoName, PARTS } from "./peer.ts";
 import { Stage } from "./setup.ts";

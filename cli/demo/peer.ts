@@ -3,7 +3,8 @@
 import * as z from "zod";
 import { readSettings } from "../client/daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { EXIT, Failed, type Session } from "../commands/command.ts";
+import { type Session } from "../command/command.ts";
+import { EXIT, Failed } from "../client/failures.ts";
 import { ink, print, type Terminal } from "../output/print.ts";
 
 /** The frames of contract 4, as far as a peer that only talks reads them. */

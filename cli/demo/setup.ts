@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { endsWithin, isAlive } from "../../daemon/host/processes.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "../client/failures.ts";
 import { type Daemon, findDaemon } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { ourselves, tryHealth } from "../client/lifecycle.ts";

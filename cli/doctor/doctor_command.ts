@@ -1,7 +1,8 @@
 /** `mesh doctor`: how the daemon, its mesh and this machine are, and what to do about it. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type Command, EXIT, JSON_FLAG, type Session, type Words } from "../commands/command.ts";
+import { type Command, JSON_FLAG, type Session, type Words } from "../command/command.ts";
+import { EXIT } from "../client/failures.ts";
 import { FAILED, findAll } from "./checks.ts";
 import type { Finding, Severity } from "./finding.ts";
 import { thisMachine } from "./machine.ts";

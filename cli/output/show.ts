@@ -7,7 +7,7 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import { listed } from "../commands/attach.ts";
+import { listed } from "./attachments.ts";
 import {
   ink,
   type Piece,

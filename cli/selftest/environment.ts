@@ -9,7 +9,7 @@ import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fi
 import type { Env } from "../../daemon/host/paths.ts";
 import { isAlive, sendSignal, startOf, terminate } from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "../client/failures.ts";
 import { findDaemon } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { ourselves, tryHealth } from "../client/lifecycle.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { Refused } from "kit/http/client.ts";
 import { runSetup } from "../setup/setup_command.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "../client/failures.ts";
 import { Unreachable } from "../client/daemon_client.ts";
 import { modelFor, type Subject } from "./agents.ts";
 import { Room } from "./environment.ts";

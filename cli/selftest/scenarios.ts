@@ -1,7 +1,7 @@
 /** What is tried with each agent, in this order: does a message arrive, and is nothing harmed? */
 
 import type { RungName } from "../../daemon/features/agents/contract.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "../client/failures.ts";
 import { keepVerdict } from "./verdicts.ts";
 import type { Sent, Trial } from "./trial.ts";
 

@@ -4,14 +4,12 @@ import type { AgentDefinition } from "../../daemon/features/agents/definition.ts
 import type { Env } from "../../daemon/host/paths.ts";
 import {
   type Command,
-  EXIT,
-  Failed,
   interruptible,
   JSON_FLAG,
-  Misused,
   type Session,
   type Words,
-} from "../commands/command.ts";
+} from "../command/command.ts";
+import { EXIT, Failed, Misused } from "../client/failures.ts";
 import { type Machine, thisMachine, versionIn } from "../doctor/machine.ts";
 import { ink, type Piece, print, printJson, printTable, type Terminal } from "../output/print.ts";
 import { TESTABLE } from "./agents.ts";

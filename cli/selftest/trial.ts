@@ -3,7 +3,7 @@
 import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
 import { listPeers } from "../../daemon/features/peers/contract.ts";
-import { Failed } from "../commands/command.ts";
+import { Failed } from "../client/failures.ts";
 import type { Scripted } from "./model/scripted.ts";
 import type { Pane, Room } from "./environment.ts";
 import type { Subject } from "./agents.ts";

@@ -2,7 +2,7 @@
 
 import type { Document } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";

@@ -1,6 +1,6 @@
 /** The commands of the chat surfaces, each loaded only when it is wanted. */
 
-import type { Command } from "../commands/command.ts";
+import type { Command } from "../command/command.ts";
 
 export const SURFACE_COMMANDS: readonly Command[] = [
   {

@@ -3,13 +3,13 @@
 import * as z from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/core/settings.ts";
 import { Name } from "kit/core/schema.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { ARMS } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { isReserved } from "../features/peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
-import { parseYaml } from "kit/core/yaml.ts";
+import { CORE_SCHEMA, loadAll } from "js-yaml";
 import { RelaySecret, RelayUrl } from "./relay_config.ts";
 
 const int = (least: number, most: number, what: string) =>
@@ -173,4 +173,14 @@ function parseFile(path: string, text: string): unknown {
     const why = messageOf(fault);
     throw new Error(`Cannot read the configuration:\n  ${path}: not YAML: ${why}`);
   }
+}
+
+/**
+ * Parses YAML 1.2 of one document; null if it is empty. Throws on any error in it. The library is the
+ * smaller of two: docs/decisions/003-two-yaml-libraries.md.
+ */
+export function parseYaml(text: string): unknown {
+  const [value = null, ...more] = loadAll(text, { schema: CORE_SCHEMA });
+  if (more.length > 0) throw new Error(`found ${more.length + 1} documents; allowed: one`);
+  return value;
 }

@@ -5,7 +5,14 @@ import { built, Lean } from "../support/programs/lean_http_client.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { Client } from "./client.ts";
-import { identOf, look, type Outcome } from "./verification.ts";
+import {
+  type Acknowledged,
+  type Cast,
+  identOf,
+  look,
+  type Outcome,
+  type Told,
+} from "./verification.ts";
 
 const LANES = 8;
 const LIVE_MS_MIN = 20;
@@ -17,30 +24,6 @@ const STILLBORN_MS_MAX = 400;
 const QUIET_MS = 1000;
 const LAST_LIFE_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
-
-export interface Cast {
-  /** Says what it received: it may be told again, and drops what it knows. */
-  readonly careful: Client;
-  /** Says nothing: it must be told at most once. */
-  readonly plain: Client;
-  /** Is never there; in the last life its queue is drained. */
-  readonly away: Client;
-}
-
-/** What the daemon has answered with 200, and so must never lose. */
-export interface Acknowledged {
-  /** The 12 digits of each message, and the name of its recipient. */
-  readonly messages: Map<string, string>;
-  /** The text of each reply, by its ask. */
-  readonly replies: Map<string, string>;
-}
-
-/** What the last life told. */
-export interface Told {
-  readonly counts: Record<string, number>;
-  /** What the drains of the absent one gave, in order. */
-  readonly drained: readonly string[];
-}
 
 export async function storm(kills: number, seed: number): Promise<Outcome> {
   using state = temporary();

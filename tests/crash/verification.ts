@@ -3,7 +3,31 @@
 import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "../support/clock.ts";
 import { world } from "../support/world.ts";
-import type { Acknowledged, Cast, Told } from "./kill_storm.ts";
+import type { Client } from "./client.ts";
+
+export interface Cast {
+  /** Says what it received: it may be told again, and drops what it knows. */
+  readonly careful: Client;
+  /** Says nothing: it must be told at most once. */
+  readonly plain: Client;
+  /** Is never there; in the last life its queue is drained. */
+  readonly away: Client;
+}
+
+/** What the daemon has answered with 200, and so must never lose. */
+export interface Acknowledged {
+  /** The 12 digits of each message, and the name of its recipient. */
+  readonly messages: Map<string, string>;
+  /** The text of each reply, by its ask. */
+  readonly replies: Map<string, string>;
+}
+
+/** What the last life told. */
+export interface Told {
+  readonly counts: Record<string, number>;
+  /** What the drains of the absent one gave, in order. */
+  readonly drained: readonly string[];
+}
 
 /** Longer than the lack of a proof is waited for. */
 const LATER_SECONDS = 31;

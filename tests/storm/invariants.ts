@@ -6,7 +6,7 @@ import { ABOUT_JOBS } from "./invariants/jobs.ts";
 import { ABOUT_LIVES } from "./invariants/lifecycle.ts";
 import { ABOUT_SCHEDULES } from "./invariants/schedules.ts";
 import { ABOUT_THE_HOUSE } from "./invariants/daemon.ts";
-import type { Invariant } from "./invariants/invariant.ts";
+import type { Invariant } from "./storm.ts";
 
 export const INVARIANTS: readonly Invariant[] = [
   ...ABOUT_THE_HOUSE, // It takes note of the events, which the others look at.

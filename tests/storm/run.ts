@@ -1,6 +1,6 @@
 /** The storm at length: `--minutes N` (5); with `STORM_SEED` that one seed, `STORM_STEPS` steps. */
 
-import { storm } from "./storm.ts";
+import { storm } from "./run_storm.ts";
 
 const MINUTES = 5;
 const STEPS = 1500;

@@ -9,11 +9,9 @@ import { FakeProcesses, type World, world } from "../support/world.ts";
 import { Actor, type Heard } from "./actor.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { type Carried, Ladder } from "./fake_transports.ts";
-import { INVARIANTS } from "./invariants.ts";
 import { identOf, isHere, look, type Peer, type Picture } from "./snapshot.ts";
 import { SwiftClock, TURNS } from "../support/swift_clock.ts";
 import { StormTerminals, StormTmux } from "./tmux.ts";
-import { VERBS } from "./verbs.ts";
 import { HUMAN, WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
@@ -30,6 +28,27 @@ const SETTINGS = {
 const LOOK_MS = 250;
 /** How often a turn may lead to another commit, before something goes round in circles. */
 const RESTS_MAX = 50;
+
+/** One thing that holds after every step of a storm. */
+export interface Invariant {
+  readonly name: string;
+  /** Throws when it does not hold; `storm.before` is the picture before the step. */
+  readonly check: (storm: Storm, now: Picture) => void | Promise<void>;
+}
+
+/** One thing that may happen in a storm. */
+export interface Verb {
+  readonly name: string;
+  /** How often it happens, beside the others. */
+  readonly weight: number;
+  readonly run: (storm: Storm) => Promise<unknown>;
+}
+
+/** What may happen, and what always holds. */
+export interface StormRules {
+  readonly verbs: readonly Verb[];
+  readonly invariants: readonly Invariant[];
+}
 
 /** A wait that is open, and the ask that it is for. */
 export interface Wait {
@@ -98,7 +117,10 @@ export class Storm implements AsyncDisposable {
   /** The verbs so far, for whoever has to find out what went wrong. */
   readonly story: string[] = [];
 
-  constructor(seed: number) {
+  readonly #rules: StormRules;
+
+  constructor(seed: number, rules: StormRules) {
+    this.#rules = rules;
     this.chance = new Chance(seed);
     this.tmux = new StormTmux(this.#shared.processes, this.chance);
     this.w = this.#start();
@@ -107,7 +129,7 @@ export class Storm implements AsyncDisposable {
 
   /** One verb, and a look at everything. */
   async step(): Promise<void> {
-    const verb = this.chance.weighted(VERBS);
+    const verb = this.chance.weighted(this.#rules.verbs);
     this.story.push(verb.name);
     let invariant = "The verb itself";
     this.beaten = false;
@@ -115,7 +137,7 @@ export class Storm implements AsyncDisposable {
       await verb.run(this);
       await this.#rest();
       const now = look(this.w.daemon);
-      for (const { name, check } of INVARIANTS) {
+      for (const { name, check } of this.#rules.invariants) {
         invariant = name;
         await check(this, now);
       }
@@ -301,18 +323,5 @@ export class Storm implements AsyncDisposable {
 
   #path(): string {
     return join(this.directory, `mesh-${this.#lives}.db`);
-  }
-}
-
-/** Runs one storm to its end; a fault names the seed and the step. */
-export async function storm(seed: number, steps: number): Promise<void> {
-  await using weather = new Storm(seed);
-  for (let step = 1; step <= steps; step++) {
-    try {
-      await weather.step();
-    } catch (fault) {
-      const again = `STORM_SEED=${seed} STORM_STEPS=${step} deno task storm`;
-      throw new Error(`Seed ${seed} broke at step ${step}; again with: ${again}`, { cause: fault });
-    }
   }
 }

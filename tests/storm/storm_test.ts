@@ -1,4 +1,4 @@
-import { storm } from "./storm.ts";
+import { storm } from "./run_storm.ts";
 
 /** A few hundred verbs each; `deno task storm` runs for minutes, and with other seeds. */
 const SEEDS = [1, 3, 8, 17, 20, 21, 24, 25];

@@ -7,7 +7,7 @@ import { ABOUT_PEERS } from "./verbs/peers.ts";
 import { ABOUT_SCHEDULES } from "./verbs/schedules.ts";
 import { ABOUT_SPAWNS } from "./verbs/spawns.ts";
 import { ABOUT_THE_WORLD } from "./verbs/environment.ts";
-import type { Verb } from "./verbs/verb.ts";
+import type { Verb } from "./storm.ts";
 
 export const VERBS: readonly Verb[] = [
   ...ABOUT_MESSAGES,

@@ -1,7 +1,7 @@
 /** The help of every command as one text, for the golden file. */
 
 import { ABOUT, COMMANDS } from "../../cli.ts";
-import { parserOf } from "../../cli/commands/command.ts";
+import { parserOf } from "../../cli/command/command.ts";
 import type { Terminal } from "../../cli/output/print.ts";
 
 export function renderHelp(): string {

@@ -1,4 +1,4 @@
-/** The sources of the house, and who imports whom: what the tidy test looks at. */
+/** The sources of the repository and their imports, as the tidy tests read them. */
 
 import { join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,7 +28,8 @@ export interface Import {
 
 export function sources(): Source[] {
   const paths = [...filesIn("", false), ...PLACES.flatMap((place) => [...filesIn(place, true)])];
-  return paths.filter((path) => /\.tsx?$/.test(path)).sort().map(read);
+  return paths.filter((path) => /\.(?:tsx?|js)$/.test(path)).sort()
+    .map((path) => readSource(path, Deno.readTextFileSync(join(ROOT, path))));
 }
 
 /** The folders directly in a folder. */
@@ -56,8 +57,8 @@ function entries(place: string): Deno.DirEntry[] {
   }
 }
 
-function read(path: string): Source {
-  const text = Deno.readTextFileSync(join(ROOT, path));
+/** The outline of a source: `path` is from the root of the repository. */
+export function readSource(path: string, text: string): Source {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(,])\/\/.*$/gm, "");
   return { path, text, code, imports: [...importsOf(path, code)] };
 }

@@ -1,4 +1,4 @@
-/** The rules of the house that can be counted. What breaks one is named with its file and line. */
+/** Rules that can be counted, beside the architecture. What breaks one is named with its line. */
 
 import assert from "node:assert/strict";
 import { EVENTS } from "kit/data/events.ts";
@@ -7,14 +7,10 @@ import { PROBLEMS } from "kit/core/problem.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { routesOf } from "../../daemon/app/routes.ts";
-import { foldersIn, type Import, type Source, sources } from "./sources.ts";
+import { type Import, type Source, sources } from "./sources.ts";
 import { world } from "../support/world.ts";
 
-const FILE_LINES_MAX = 425;
 const LINE_COLUMNS_MAX = 100;
-const ROOMS_MAX = 10;
-const ROOM_FILES_MAX = 14;
-const KIT_FILES_MAX = 14;
 
 const SOURCES = sources();
 const HOUSE = SOURCES.filter(({ path }) => !path.startsWith("tests/"));
@@ -62,12 +58,6 @@ Deno.test("every building is looked at", () => {
     assert.ok(SOURCES.some((source) => source.path === path), path);
   }
 });
-
-rule("no file is longer than a chapter", () =>
-  SOURCES.flatMap(({ path, text }) => {
-    const count = text.trimEnd().split("\n").length;
-    return count > FILE_LINES_MAX ? [`${path}: ${count} lines`] : [];
-  }));
 
 /** Aligned tables may be wide, and a string is not broken. */
 rule("no line is wider than the page", () =>
@@ -133,63 +123,7 @@ rule("nothing is left to do, and nobody shouts", () =>
     return /\b(TODO|FIXME|XXX|HACK)\b|\bconsole\.\w+\(/.exec(line)?.[0];
   }));
 
-const FLOORS = ["daemon", "relay"];
-
-/** The room that a file lies in, such as `daemon/asks`; files directly on a floor have none. */
-function roomOf(path: string): string | undefined {
-  const [floor = "", room, inside] = path.split("/");
-  return FLOORS.includes(floor) && inside ? `${floor}/${room}` : undefined;
-}
-
 const isContract = (path: string) => path.endsWith("/contract.ts");
-/** The definitions of agents lie below every feature that reads them. */
-const DEFINITIONS = ["registry.ts", "definition.ts", "versions.ts", "selftest/fixture.ts"];
-const isDefinition = (path: string) =>
-  DEFINITIONS.some((name) => path === `daemon/features/agents/${name}`);
-
-rule(
-  "rooms meet only at their contracts",
-  () =>
-    SOURCES.filter(({ path }) => roomOf(path)).flatMap(({ path, imports }) =>
-      imports.filter(({ to }) =>
-        roomOf(to) && roomOf(to) !== roomOf(path) && !isContract(to) && !isDefinition(to)
-      )
-        .map(({ to }) => `${path} reaches into ${to}`)
-    ),
-);
-
-/** Which buildings a building may import; of another's rooms, only the contracts. */
-// deno-fmt-ignore
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  kit:       [],
-  daemon:    ["kit"],
-  relay:     ["kit", "daemon"],
-  dashboard: ["kit", "daemon"],
-  cli:       ["kit", "daemon", "relay"],
-};
-/** What `main.ts` runs, each loaded only when it is wanted: doors of their rooms for the CLI. */
-const DOORS = ["setup_command.ts", "hook.ts", "proxy.ts"];
-const isDoor = (path: string) => DOORS.some((door) => path.endsWith(`/${door}`));
-const PACKAGE = /^(npm:|jsr:|node:|[a-z@])[^/]*/;
-
-rule(
-  "imports go down: every building knows only what it stands on",
-  () =>
-    HOUSE.flatMap(({ path, imports }) => {
-      const home = path.split("/")[0] ?? "";
-      const allowed = MAY_IMPORT[home];
-      if (!allowed) return [];
-      return imports.flatMap(({ to }) => {
-        const building = to.split("/")[0] ?? "";
-        const known = building in MAY_IMPORT || /\.tsx?$/.test(to);
-        if (building === home || (!known && PACKAGE.test(to))) return [];
-        if (!allowed.includes(building)) return [`${path} imports ${to}`];
-        return roomOf(to) && !isContract(to) && !isDefinition(to) && !isDoor(to)
-          ? [`${path} imports the inside of ${to}`]
-          : [];
-      });
-    }),
-);
 
 rule(
   "contracts are safe in a browser, with all that they load",
@@ -234,39 +168,6 @@ function loadedBy(
   return [...loaded];
 }
 
-rule("no file imports itself, by whatever way around", () => {
-  const eager = ({ imports }: Source) => imports.filter(isEager);
-  const done = new Set<string>(), cycles = new Set<string>();
-  const visit = (path: string, way: readonly string[]): void => {
-    if (way.includes(path)) {
-      cycles.add([...way.slice(way.indexOf(path)), path].join(" → "));
-    } else if (!done.has(path)) {
-      const source = SOURCES.find((source) => source.path === path);
-      for (const { to } of source ? eager(source) : []) visit(to, [...way, path]);
-      done.add(path);
-    }
-  };
-  for (const { path } of SOURCES) visit(path, []);
-  return cycles;
-});
-
-rule("no floor has too many rooms, and no room too many files", () => {
-  const filesIn = (folder: string) =>
-    SOURCES.filter(({ path }) => path.slice(0, path.lastIndexOf("/")) === folder).length;
-  const deep = (folder: string): string[] => [folder, ...foldersIn(folder).flatMap(deep)];
-  const limits = [
-    ...FLOORS.flatMap(foldersIn).flatMap(deep).map((room) => [room, ROOM_FILES_MAX] as const),
-    ["kit", KIT_FILES_MAX] as const,
-  ];
-  return [
-    ...FLOORS.filter((floor) => foldersIn(floor).length > ROOMS_MAX).map((floor) =>
-      `${floor}: rooms`
-    ),
-    ...limits.filter(([room, most]) => filesIn(room) > most)
-      .map(([room, most]) => `${room}: ${filesIn(room)} files, at most ${most}`),
-  ];
-});
-
 rule("each table is written in exactly one file", () => {
   const tables = [...migrations, ...relayMigrations].flatMap((sql) =>
     [...sql.matchAll(/create table (\w+)/g)].map(([, table = ""]) => table)
@@ -303,7 +204,7 @@ rule(
 
 rule("a refusal that a room throws is listed by a contract, or may come from any route", () => {
   const listed = HOUSE.filter(({ path }) => isContract(path)).map(({ code }) => code).join();
-  return HOUSE.filter(({ path }) => roomOf(path)).flatMap(({ path, code }) =>
+  return HOUSE.flatMap(({ path, code }) =>
     [...code.matchAll(/new Problem\(\s*"(\w+)"/g)].map(([, code = ""]) => code)
       .filter((code) => !ANY_ROUTE.has(code) && !listed.includes(`"${code}"`))
       .map((code) => `${path}: ${code}`)
@@ -319,7 +220,7 @@ rule("every contract is served, and one with a body says what it refuses", async
   await using w = world();
   const served = new Set(routesOf(w.daemon).map(({ contract }) => contract));
   const broken: string[] = [];
-  for (const { path } of HOUSE.filter(({ path }) => isContract(path) && roomOf(path))) {
+  for (const { path } of HOUSE.filter(({ path }) => isContract(path))) {
     if (!path.startsWith("daemon/")) continue;
     const exported: Record<string, unknown> = await import(
       new URL(`../../${path}`, import.meta.url).href

@@ -3,9 +3,10 @@
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
-import { type Command, EXIT, Failed, JSON_FLAG, type Session, type Words } from "../command.ts";
+import { type Command, JSON_FLAG, type Session, type Words } from "../../command/command.ts";
+import { EXIT, Failed } from "../../client/failures.ts";
 import { ink, print, printJson } from "../../output/print.ts";
 
 /** How long a daemon that goes down may hold the file to itself. */

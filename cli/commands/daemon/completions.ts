@@ -1,6 +1,7 @@
 /** Completions for shells, made from the table of commands. */
 
-import { type Command, Misused } from "../command.ts";
+import { type Command } from "../../command/command.ts";
+import { Misused } from "../../client/failures.ts";
 
 const SHELLS = { bash, zsh, fish } as const;
 

@@ -1,6 +1,6 @@
 /** `mesh config`: the settings in force, and one key of the file at a time. */
 
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { mistakesOf, parseWord, SETTINGS } from "../../../daemon/app/config.ts";
 import {
   openConfig,
@@ -9,15 +9,8 @@ import {
   UnreadableConfig,
 } from "../../../daemon/app/config_file.ts";
 import { configPath, type Env } from "../../../daemon/host/paths.ts";
-import {
-  type Command,
-  EXIT,
-  Failed,
-  JSON_FLAG,
-  Misused,
-  type Session,
-  type Words,
-} from "../command.ts";
+import { type Command, JSON_FLAG, type Session, type Words } from "../../command/command.ts";
+import { EXIT, Failed, Misused } from "../../client/failures.ts";
 import { readSettings } from "../../client/daemon_client.ts";
 import { complain, ink, print, printFields, printJson } from "../../output/print.ts";
 

@@ -3,12 +3,12 @@
 import { BACKUP_COMMAND } from "./backup.ts";
 import {
   type Command,
-  EXIT,
   interruptible,
   JSON_FLAG,
   type Session,
   type Words,
-} from "../command.ts";
+} from "../../command/command.ts";
+import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
 import { findDaemon } from "../../client/daemon_client.ts";
 import { healthOf, startDaemon, stopDaemon } from "../../client/lifecycle.ts";

@@ -4,7 +4,8 @@ import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
-import { type Command, EXIT, Failed, interruptible, type Session, type Words } from "../command.ts";
+import { type Command, interruptible, type Session, type Words } from "../../command/command.ts";
+import { EXIT, Failed } from "../../client/failures.ts";
 import { logPath } from "../../client/lifecycle.ts";
 import { complain, ink, print, printJson, type Style, type Terminal } from "../../output/print.ts";
 

@@ -3,7 +3,8 @@
 import { Refused } from "kit/http/client.ts";
 import { createTicket } from "../../../daemon/api/pages/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
-import { type Command, EXIT, JSON_FLAG, type Session, type Words } from "../command.ts";
+import { type Command, JSON_FLAG, type Session, type Words } from "../../command/command.ts";
+import { EXIT } from "../../client/failures.ts";
 import { complain, ink, print, printJson } from "../../output/print.ts";
 
 interface Address {

@@ -6,12 +6,12 @@ import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import {
   type Command,
-  EXIT,
   interruptible,
   JSON_FLAG,
   type Session,
   type Words,
-} from "../command.ts";
+} from "../../command/command.ts";
+import { EXIT } from "../../client/failures.ts";
 import { type Daemon, Unreachable } from "../../client/daemon_client.ts";
 import { ink, print, printJson, printTable, type Terminal } from "../../output/print.ts";
 import { spanOf } from "../../output/show.ts";

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
-import { Failed } from "../../commands/command.ts";
+import { Failed } from "../../client/failures.ts";
 import { Backoff, type Chance } from "./backoff.ts";
 import { ShownItem } from "./rendering.ts";
 

@@ -2,7 +2,8 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
-import { EXIT, interruptible, type Session } from "../../commands/command.ts";
+import { interruptible, type Session } from "../../command/command.ts";
+import { EXIT } from "../../client/failures.ts";
 import {
   type Daemon,
   Misconfigured,

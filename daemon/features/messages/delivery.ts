@@ -17,7 +17,6 @@ import { type Voice } from "../peers/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Courier } from "./dispatch/dispatcher.ts";
 import { lengthOf } from "./dispatch/framing.ts";
-import { choose } from "./ledger/chosen_ids.ts";
 import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
@@ -340,7 +339,7 @@ export class Delivery {
     const { kind, correlation_id, opening } = draft;
     this.#ground.db.transact((tx) => {
       ledger.insert(tx, message, opening);
-      if (kind === "ask" && correlation_id) choose(tx, correlation_id, message.seq);
+      if (kind === "ask" && correlation_id) ledger.choose(tx, correlation_id, message.seq);
     });
     return message;
   }

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { identOf, type Message, type Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
-import type { Invariant } from "./invariant.ts";
+import type { Invariant, Storm } from "../storm.ts";
 
 export const ABOUT_ASKS: readonly Invariant[] = [
   { name: "a closed ask has no queued delivery, and stays closed", check: closed },

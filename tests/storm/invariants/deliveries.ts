@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { deliveryMachine, type DeliveryState } from "../../../daemon/features/messages/machine.ts";
 import { identOf, type Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
-import type { Invariant } from "./invariant.ts";
+import type { Invariant, Storm } from "../storm.ts";
 
 export const ABOUT_DELIVERIES: readonly Invariant[] = [
   { name: "every message is in exactly one state, and counted once", check: conserved },

@@ -7,8 +7,7 @@ import {
   templateMachine,
 } from "../../../daemon/features/jobs/machine.ts";
 import type { Job, Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
-import type { Invariant } from "./invariant.ts";
+import type { Invariant, Storm } from "../storm.ts";
 
 export const ABOUT_JOBS: readonly Invariant[] = [
   { name: "a job takes legal steps only, and tells each of them", check: steps },

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { isHere, type Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
-import type { Invariant } from "./invariant.ts";
+import type { Invariant, Storm } from "../storm.ts";
 
 export const ABOUT_LIVES: readonly Invariant[] = [
   { name: "no pane is on the record of two peers", check: panes },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { Storm } from "../storm.ts";
 import { flood } from "./messages.ts";
-import type { Verb } from "./verb.ts";
+import type { Verb } from "../storm.ts";
 
 const DAY = 86_400;
 

@@ -1,7 +1,6 @@
 /** Verbs of a storm about jobs: work is handed out, begun, ended, held, called off, tried again. */
 
-import type { Storm } from "../storm.ts";
-import type { Verb } from "./verb.ts";
+import type { Storm, Verb } from "../storm.ts";
 
 // deno-fmt-ignore
 export const ABOUT_JOBS: readonly Verb[] = [

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { SOCKET } from "../tmux.ts";
-import type { Storm } from "../storm.ts";
-import type { Verb } from "./verb.ts";
+import type { Storm, Verb } from "../storm.ts";
 
 /** Few, so that pids are given anew; they are tmux's as well. */
 const PIDS = [201, 202, 203];

@@ -3,7 +3,7 @@
 import { identOf } from "../snapshot.ts";
 import type { Answer, Storm, Wait } from "../storm.ts";
 import { WORD } from "../texts.ts";
-import type { Verb } from "./verb.ts";
+import type { Verb } from "../storm.ts";
 
 /** More than a replay sends in one turn, less than a queue holds. */
 const DELUGE = 120;

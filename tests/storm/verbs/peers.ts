@@ -1,7 +1,6 @@
 /** Verbs of a storm by which peers come, change and go. */
 
-import type { Storm } from "../storm.ts";
-import type { Verb } from "./verb.ts";
+import type { Storm, Verb } from "../storm.ts";
 
 /** Bytes that a reader leaves untaken until it is cut off. */
 const TOO_MANY_BYTES = 17 * 1024 * 1024;

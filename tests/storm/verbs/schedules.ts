@@ -2,7 +2,7 @@
 
 import type { Storm } from "../storm.ts";
 import { LATER } from "../texts.ts";
-import type { Verb } from "./verb.ts";
+import type { Verb } from "../storm.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
 const PATTERNS = ["* * * * *", "*/10 * * * *", "@hourly", "@daily"];

@@ -4,7 +4,7 @@ import { WORD } from "../texts.ts";
 import type { Storm } from "../storm.ts";
 import { register, somePane } from "./lifecycle.ts";
 import { SOCKET } from "../tmux.ts";
-import type { Verb } from "./verb.ts";
+import type { Verb } from "../storm.ts";
 
 // deno-fmt-ignore
 export const ABOUT_SPAWNS: readonly Verb[] = [

@@ -2,7 +2,7 @@
 
 import type { Adapter, Parcel } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../daemon/features/agents/claude_code/hooks.ts";
-import { Failed } from "../../../cli/commands/command.ts";
+import { Failed } from "../../../cli/client/failures.ts";
 import type { Subject } from "../../../cli/selftest/agents.ts";
 import { type Stage, Trial } from "../../../cli/selftest/trial.ts";
 import { countOf } from "../../../cli/selftest/model/scripted.ts";

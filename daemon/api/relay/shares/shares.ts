@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { OK } from "kit/http/contract.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";

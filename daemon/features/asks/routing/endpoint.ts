@@ -1,7 +1,7 @@
 /** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/error.ts";
+import { messageOf } from "kit/core/problem.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/core/log.ts";

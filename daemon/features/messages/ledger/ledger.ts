@@ -336,3 +336,13 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
   );
   return found?.routing ? JSON.parse(found.routing) : null;
 }
+
+// All ids are made of the row's number, but for those that askers chose.
+
+/** From now on the row is found under this id as well; it goes when the row goes. */
+export function choose(tx: Tx, correlation_id: string, seq: number): void {
+  tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
+    correlation_id,
+    seq,
+  });
+}

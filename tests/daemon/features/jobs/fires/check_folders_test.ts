@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
 import { type Programs, programsOf } from "../../../../../daemon/host/programs.ts";
-import { parseYaml } from "../../../../../kit/core/yaml.ts";
+import { parseYaml } from "../../../../../daemon/app/config.ts";
 import { post } from "../../../../support/daemon/peer_clients.ts";
 import { comesTo, create, recur, template, worker } from "../../../../support/daemon/jobs.ts";
 import { spawningWorld, type WorldSettings } from "../../../../support/daemon/spawns.ts";

@@ -1,9 +1,10 @@
 /** What `mesh` alone says: how things stand, and three next steps. */
 
-import { EXIT, type Session } from "../commands/command.ts";
-import { showHealth } from "./show.ts";
+import { type Session } from "../command/command.ts";
+import { EXIT } from "../client/failures.ts";
+import { showHealth } from "../output/show.ts";
 import { tryHealth } from "../client/lifecycle.ts";
-import { ink, print } from "./print.ts";
+import { ink, print } from "../output/print.ts";
 
 const FIRST_STEPS = [
   { words: "mesh up", gives: "start the daemon" },

@@ -13,19 +13,7 @@ import {
   Unreachable,
 } from "../client/daemon_client.ts";
 import { complain, ink, printJson, type Terminal } from "../output/print.ts";
-
-/** Exit codes (contract 7). 130 is the shells' own word for Ctrl-C. */
-export const EXIT = { done: 0, refused: 1, misused: 2, unreachable: 3, interrupted: 130 } as const;
-
-/** The command line is wrong in a way that only we can see. */
-export class Misused extends Error {
-  override readonly name = "Misused";
-}
-
-/** It could not be done, and it is no refusal of the daemon's. */
-export class Failed extends Error {
-  override readonly name = "Failed";
-}
+import { EXIT, Failed, Misused } from "../client/failures.ts";
 
 /** One line of the table. */
 export interface Command {

@@ -1,0 +1,18 @@
+/** Runs a storm with every verb and every invariant. */
+
+import { INVARIANTS } from "./invariants.ts";
+import { Storm } from "./storm.ts";
+import { VERBS } from "./verbs.ts";
+
+/** Runs one storm to its end; a fault names the seed and the step. */
+export async function storm(seed: number, steps: number): Promise<void> {
+  await using weather = new Storm(seed, { verbs: VERBS, invariants: INVARIANTS });
+  for (let step = 1; step <= steps; step++) {
+    try {
+      await weather.step();
+    } catch (fault) {
+      const again = `STORM_SEED=${seed} STORM_STEPS=${step} deno task storm`;
+      throw new Error(`Seed ${seed} broke at step ${step}; again with: ${again}`, { cause: fault });
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** The rules of the architecture: each takes the sources and returns what breaks it. */
+
+import { dirname } from "node:path";
+import { cyclesIn } from "../shape/shape.ts";
+import { ENTRY_POINTS, layerOf, LAYERS, PROGRAMS, SHARED, TEST_KINDS } from "./layers.ts";
+import type { Import, Source } from "./sources.ts";
+
+/** What the rules need of a source. */
+export type Outline = Pick<Source, "path" | "text" | "code" | "imports">;
+
+export const FOLDER_FILES_MAX = 14;
+export const FEATURE_LEVELS_MAX = 2;
+export const FILE_LINES_MAX = 350;
+export const FILE_LINES_MIN = 15;
+
+/** Files over `FILE_LINES_MAX`, and why each may stay as it is. */
+export const LONG_FILES: Readonly<Record<string, string>> = {};
+
+const isTest = (path: string) => path.startsWith("tests/");
+const isContract = (path: string) => path.endsWith("/contract.ts");
+const programOf = (path: string) => path.split("/")[0] ?? "";
+
+/** Every source lies in a layer, or is an entry point. */
+export function outsideLayers(sources: readonly Outline[]): string[] {
+  return sources.map(({ path }) => path).filter((path) =>
+    isTest(path)
+      ? dirname(path) === "tests" && !ENTRY_POINTS.includes(path)
+      : layerOf(path) === undefined && !ENTRY_POINTS.includes(path)
+  );
+}
+
+/** An import points to the same layer or to a lower one; types and lazy imports included. */
+export function upwardImports(sources: readonly Outline[]): string[] {
+  return eachImport(sources, (path, { to }) => {
+    const [from, target] = [layerOf(path), layerOf(to)];
+    if (from === undefined || target === undefined || target <= from) return undefined;
+    return `${path} (${LAYERS[from]}) imports ${to} (${LAYERS[target]})`;
+  });
+}
+
+/** Of another program a source imports contracts, and what that one shares. */
+export function foreignImports(sources: readonly Outline[]): string[] {
+  return eachImport(sources, (path, { to }) => {
+    const [own, other] = [programOf(path), programOf(to)];
+    const allowed = PROGRAMS[own];
+    if (!allowed || !(other in PROGRAMS)) return undefined;
+    if (!allowed.includes(other)) return `${path} imports ${to}`;
+    if (other === own || other === "kit" || isContract(to)) return undefined;
+    return SHARED[own]?.some((start) => to.startsWith(start))
+      ? undefined
+      : `${path} imports the inside of ${to}`;
+  });
+}
+
+/** No file imports itself by any way around, types and lazy imports included. */
+export function cycles(sources: readonly Outline[]): string[] {
+  return cyclesIn(sources).map((files) => files.join(" ↔ "));
+}
+
+/** A folder holds at most 14 files. */
+export function crowdedFolders(sources: readonly Outline[]): string[] {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  return [...folders].filter(([, files]) => files.length > FOLDER_FILES_MAX)
+    .map(([folder, files]) => `${folder}: ${files.length} files`);
+}
+
+/** A feature is at most two levels deep. */
+export function deepFeatures(sources: readonly Outline[]): string[] {
+  return sources.flatMap(({ path }) => {
+    const layer = LAYERS[layerOf(path) ?? -1];
+    if (layer === undefined) return [];
+    const levels = dirname(path).slice(layer.length).split("/").length - 1;
+    return levels > FEATURE_LEVELS_MAX ? [`${path}: ${levels} levels`] : [];
+  });
+}
+
+/** A file over 350 lines says in `LONG_FILES` why it may stay; a reason without a file goes. */
+export function longFiles(
+  sources: readonly Outline[],
+  reasons: Readonly<Record<string, string>> = LONG_FILES,
+): string[] {
+  const long = sources.filter(({ text }) => linesOf(text) > FILE_LINES_MAX);
+  const idle = Object.keys(reasons).filter((path) => !long.some((file) => file.path === path));
+  return [
+    ...long.filter(({ path }) => !reasons[path])
+      .map(({ path, text }) => `${path}: ${linesOf(text)} lines`),
+    ...idle.map((path) => `${path}: is short now`),
+  ];
+}
+
+/** The files that every feature may have, however little there is in them. */
+const FEATURE_FILES = /\/(?:contract|machine|routes|store)\.ts$/;
+
+/** A file under 15 lines is data: it holds no function. */
+export function fragments(sources: readonly Outline[]): string[] {
+  return sources.filter(({ path, text, code }) =>
+    !isTest(path) && !FEATURE_FILES.test(path) && !path.endsWith(".d.ts") &&
+    linesOf(text) < FILE_LINES_MIN && /\bfunction\b|=>|\bclass\b/.test(code)
+  ).map(({ path, text }) => `${path}: ${linesOf(text)} lines`);
+}
+
+/** `tests/x/y/z_test.ts` tests what lies in `x/y`; helpers of tests lie in `tests/support`. */
+export function misplacedTests(sources: readonly Outline[]): string[] {
+  const folders = new Set(
+    sources.filter(({ path }) => !isTest(path)).map(({ path }) => dirname(path)),
+  );
+  return sources.map(({ path }) => path).filter((path) => {
+    const kind = TEST_KINDS.some((folder) => path.startsWith(`${folder}/`));
+    if (!isTest(path) || kind || ENTRY_POINTS.includes(path)) return false;
+    return !path.endsWith("_test.ts") || !folders.has(dirname(path).slice("tests/".length));
+  });
+}
+
+function linesOf(text: string): number {
+  return text.trimEnd().split("\n").length;
+}
+
+function eachImport(
+  sources: readonly Outline[],
+  broken: (path: string, one: Import) => string | undefined,
+): string[] {
+  return sources.filter(({ path }) => !isTest(path)).flatMap(({ path, imports }) =>
+    imports.flatMap((one) => broken(path, one) ?? [])
+  );
+}

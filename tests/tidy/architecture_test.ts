@@ -1,0 +1,127 @@
+/** The rules of the architecture hold for every source; and each finds an example that breaks it. */
+
+import assert from "node:assert/strict";
+import * as rules from "./architecture.ts";
+import type { Outline } from "./architecture.ts";
+import { readSource, sources } from "./sources.ts";
+
+const SOURCES = sources();
+
+/** A rule, and files that break it: their paths and texts. */
+interface Case {
+  readonly name: string;
+  readonly rule: (sources: readonly Outline[]) => readonly string[];
+  readonly broken: Readonly<Record<string, string>>;
+}
+
+const LONG = "const a = 1;\n".repeat(rules.FILE_LINES_MAX + 1);
+
+const CASES: readonly Case[] = [
+  {
+    name: "every source lies in a layer or is an entry point",
+    rule: rules.outsideLayers,
+    broken: { "daemon/loose.ts": "" },
+  },
+  {
+    name: "no loose file lies in tests/",
+    rule: rules.outsideLayers,
+    broken: { "tests/loose_test.ts": "" },
+  },
+  {
+    name: "imports point down the layers",
+    rule: rules.upwardImports,
+    broken: {
+      "daemon/host/files.ts": 'import { compose } from "../app/compose.ts";\n',
+      "daemon/app/compose.ts": "",
+    },
+  },
+  {
+    name: "imports point down the order of features",
+    rule: rules.upwardImports,
+    broken: {
+      "daemon/features/peers/peers.ts": 'import { Jobs } from "../jobs/jobs.ts";\n',
+      "daemon/features/jobs/jobs.ts": "",
+    },
+  },
+  {
+    name: "a type import points down, too",
+    rule: rules.upwardImports,
+    broken: {
+      "kit/core/text.ts": 'import type { Database } from "kit/data/sqlite.ts";\n',
+      "kit/data/sqlite.ts": "",
+    },
+  },
+  {
+    name: "a lazy import points down, too, and one in JavaScript",
+    rule: rules.upwardImports,
+    broken: {
+      "kit/core/text.js": 'const load = () => import("../data/sqlite.ts");\n',
+      "kit/data/sqlite.ts": "",
+    },
+  },
+  {
+    name: "a program imports no program above it",
+    rule: rules.foreignImports,
+    broken: { "relay/web/page.ts": 'import { table } from "../../cli/output/table.ts";\n' },
+  },
+  {
+    name: "of another program only contracts and what it shares are imported",
+    rule: rules.foreignImports,
+    broken: {
+      "relay/web/page.ts": 'import { Asks } from "../../daemon/features/asks/asks.ts";\n',
+    },
+  },
+  {
+    name: "no file imports itself, by whatever way around",
+    rule: rules.cycles,
+    broken: {
+      "kit/core/a.ts": 'import type { B } from "./b.ts";\n',
+      "kit/core/b.ts": 'const a = () => import("./a.ts");\n',
+    },
+  },
+  {
+    name: "a folder holds at most 14 files",
+    rule: rules.crowdedFolders,
+    broken: Object.fromEntries(
+      Array.from({ length: rules.FOLDER_FILES_MAX + 1 }, (_, n) => [`kit/core/${n}.ts`, ""]),
+    ),
+  },
+  {
+    name: "a feature is at most two levels deep",
+    rule: rules.deepFeatures,
+    broken: { "daemon/features/asks/one/two/three/four.ts": "" },
+  },
+  {
+    name: "a file over 350 lines says why it may stay",
+    rule: (sources) => rules.longFiles(sources, rules.LONG_FILES),
+    broken: { "kit/core/long.ts": LONG, ...longOnes() },
+  },
+  {
+    name: "a file under 15 lines holds no function",
+    rule: rules.fragments,
+    broken: { "kit/core/short.ts": "export const one = () => 1;\n" },
+  },
+  {
+    name: "tests lie where their source lies",
+    rule: rules.misplacedTests,
+    broken: { "tests/kit/elsewhere/text_test.ts": "", "kit/core/text.ts": "" },
+  },
+  {
+    name: "helpers of tests lie in tests/support",
+    rule: rules.misplacedTests,
+    broken: { "tests/kit/core/helper.ts": "", "kit/core/text.ts": "" },
+  },
+];
+
+/** The files that may be long, so that the example breaks the rule by its own file alone. */
+function longOnes(): Record<string, string> {
+  return Object.fromEntries(Object.keys(rules.LONG_FILES).map((path) => [path, LONG]));
+}
+
+for (const { name, rule, broken } of CASES) {
+  Deno.test(name, () => {
+    assert.deepEqual(rule(SOURCES), []);
+    const example = Object.entries(broken).map(([path, text]) => readSource(path, text));
+    assert.equal(rule(example).length, 1);
+  });
+}

@@ -1,0 +1,85 @@
+/** The layers of the program, lowest first: an import points to the same layer or to a lower one. */
+
+/** The folders that hold sources. What lies in none of them is an entry point (`ENTRY_POINTS`). */
+export const LAYERS: readonly string[] = [
+  "kit/core",
+  "kit/data",
+  "kit/http",
+  "kit/net",
+  "kit/mcp",
+  "kit/host",
+  "daemon/host",
+  "daemon/features/agents",
+  "daemon/features/peers",
+  "daemon/features/messages",
+  "daemon/features/asks",
+  "daemon/features/inbox",
+  "daemon/features/notifications",
+  "daemon/features/hooks",
+  "daemon/features/lifecycle",
+  "daemon/features/spawn",
+  "daemon/features/jobs",
+  "daemon/features/schedules",
+  "daemon/api",
+  "daemon/app",
+  "relay/web",
+  "relay/daemons",
+  "relay/sign_in",
+  "relay/mcp",
+  "relay/oauth",
+  "relay/shares",
+  "relay/app",
+  "cli/output",
+  "cli/client",
+  "cli/hook",
+  "cli/mcp_proxy",
+  "cli/setup",
+  "cli/doctor",
+  "cli/selftest",
+  "cli/demo",
+  "cli/surfaces",
+  "cli/commands",
+];
+
+/** The only files that lie outside of the layers; `tests/` has its own. */
+export const ENTRY_POINTS: readonly string[] = ["main.ts", "cli.ts", "tests/run.ts"];
+
+/** Which programs a program may import from. */
+// deno-fmt-ignore
+export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  kit:       ["kit"],
+  daemon:    ["kit", "daemon"],
+  relay:     ["kit", "relay", "daemon"],
+  dashboard: ["kit", "dashboard", "daemon"],
+  cli:       ["kit", "cli", "daemon", "relay"],
+};
+
+/** What a program may use of another one beside its contracts. */
+export const SHARED: Readonly<Record<string, readonly string[]>> = {
+  relay: [],
+  dashboard: [],
+  cli: ["daemon/host/", "daemon/features/agents/", "daemon/app/", "relay/app/main.ts"],
+};
+
+/** Folders of tests that mirror no source: they run the whole program, or test the repository. */
+export const TEST_KINDS: readonly string[] = [
+  "tests/bench",
+  "tests/crash",
+  "tests/e2e",
+  "tests/golden",
+  "tests/golden_files",
+  "tests/panes",
+  "tests/regex",
+  "tests/runner",
+  "tests/shape",
+  "tests/spec",
+  "tests/storm",
+  "tests/support",
+  "tests/tidy",
+];
+
+/** The place of a file among the layers; undefined where it lies in none. */
+export function layerOf(path: string): number | undefined {
+  const found = LAYERS.findIndex((layer) => path.startsWith(`${layer}/`));
+  return found < 0 ? undefined : found;
+}
