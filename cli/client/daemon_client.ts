@@ -1,7 +1,7 @@
 /** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
 
 import { type Call, client, Refused } from "kit/http/client.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { peerByPane } from "../../daemon/features/peers/contract.ts";
 import { listInbox } from "../../daemon/features/inbox/contract.ts";
 import { readConfig } from "../../daemon/app/config.ts";

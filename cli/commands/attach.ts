@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { Refused } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import {
   ATTACHMENTS_MAX,
   uploadAttachment,
@@ -12,7 +12,7 @@ import { type Session, verb, type Words } from "../command/command.ts";
 import { Failed, Misused } from "../client/failures.ts";
 import { Unreachable } from "../client/daemon_client.ts";
 import { print } from "../output/print.ts";
-import { listed, type Uploaded } from "../output/attachments.ts";
+import type { Uploaded } from "../output/attachments.ts";
 
 export const ATTACH_FLAG = {
   "--attach <file> ...":

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../daemon/features/messages/contract.ts";

@@ -1,6 +1,6 @@
 /** The table of checks of `mesh doctor`, in the order in which they are told. */
 
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
 import { type Check, error, type Finding } from "./finding.ts";

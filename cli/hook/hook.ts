@@ -1,7 +1,7 @@
 /** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
 
 import { systemClock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";

@@ -1,9 +1,8 @@
 /** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
 
 import { systemClock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { tryJson } from "kit/core/text.ts";
 import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 

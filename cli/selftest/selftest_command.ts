@@ -14,9 +14,8 @@ import { type Machine, thisMachine, versionIn } from "../doctor/machine.ts";
 import { ink, type Piece, print, printJson, printTable, type Terminal } from "../output/print.ts";
 import { TESTABLE } from "./agents.ts";
 import { play } from "./run.ts";
-import type { Result } from "./verdicts.ts";
+import { keepVerdict, type Result, verdictOf } from "./verdicts.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
-import { keepVerdict, verdictOf } from "./verdicts.ts";
 import { envIn, hasTmux } from "../client/throwaway.ts";
 
 const NAMES: readonly string[] = TESTABLE.map(({ id }) => id);

@@ -8,8 +8,7 @@ import {
   VERDICTS_FILE,
   verdictsIn,
 } from "../../daemon/features/agents/selftest/contract.ts";
-import { RungName } from "../../daemon/features/agents/contract.ts";
-import type { Backend } from "../../daemon/features/agents/contract.ts";
+import { type Backend, RungName } from "../../daemon/features/agents/contract.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/host/paths.ts";
 
 /** One line of the table. */

@@ -2,9 +2,8 @@
 
 import type { Document } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { tryJson } from "kit/core/text.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
 import { openConfig, putInto, saveConfig } from "../../daemon/app/config_file.ts";
 import { type Env, writePrivately } from "../../daemon/host/paths.ts";

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type Read, readSettings, type Said, Secret } from "kit/core/settings.ts";
 import { Name } from "kit/core/schema.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { ARMS } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { isReserved } from "../features/peers/contract.ts";

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { type Document, isMap, parseDocument } from "yaml";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { configPath, type Env, readTextOrNothing, writePrivately } from "../host/paths.ts";
 
 /** The configuration is no YAML, or not of sections; it is left as it is. */

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Listening } from "kit/host/listening.ts";
 import type { Exposed } from "kit/host/private_files.ts";

@@ -1,11 +1,10 @@
 /** Every route of the daemon, and what each needs to know of the house. */
 
-import type { Contract } from "kit/http/contract.ts";
+import { type Contract, VERSION } from "kit/http/contract.ts";
 import { Refused } from "kit/http/client.ts";
 import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Caller, Route } from "kit/http/route.ts";
-import { VERSION } from "kit/http/contract.ts";
 import { agentRoutes } from "../features/hooks/routes.ts";
 import type { Daemon } from "./daemon.ts";
 import { ackAsk, declineAsk, openAsk } from "../features/asks/contract.ts";

@@ -1,7 +1,7 @@
 /** Which unix sockets may be connected to: those that nobody but this user and root can replace. */
 
 import { dirname, join } from "node:path";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
 
 /** As many links as the kernel follows in one path. */

@@ -229,8 +229,3 @@ export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
 function fill(sentence: string, fields: Record<string, unknown>): string {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(fields[name]));
 }
-
-/** The text of what was thrown: in JavaScript it may be anything. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

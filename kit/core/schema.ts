@@ -1,4 +1,4 @@
-/** Schemas of the values that every contract shares: instants, texts, names and query values (contract 1). */
+/** Schemas that every contract shares: instants, texts, names, query values (contract 1). */
 
 import * as z from "zod";
 

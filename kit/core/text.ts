@@ -117,3 +117,8 @@ export function shownName(name: string): string {
 export function escapeAttribute(text: string): string {
   return escapeMarkup(text).replaceAll('"', "&quot;");
 }
+
+/** The text of what was thrown: in JavaScript it may be anything. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

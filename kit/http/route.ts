@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as z from "zod";
 import { type Contract, type Part } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import * as z from "zod";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";

@@ -1,7 +1,7 @@
 /** The relay as a process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { socketOf } from "kit/net/frames.ts";
 import { Listening } from "kit/host/listening.ts";

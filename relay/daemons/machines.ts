@@ -5,8 +5,13 @@ import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { CloseReason } from "kit/net/tunnel/frames.ts";
 import type { Ears, Line } from "kit/net/tunnel/connection.ts";
-import { DaemonId, isUnreachable } from "./contract.ts";
-import type { Machine, MachineRequest, Machines } from "./contract.ts";
+import {
+  DaemonId,
+  isUnreachable,
+  type Machine,
+  type MachineRequest,
+  type Machines,
+} from "./contract.ts";
 import { type Dialled, Link, type LinkNeeds } from "./link.ts";
 
 /** Daemons that one relay holds, those included that have not said hello. */

@@ -50,12 +50,7 @@ function renderSchema(whose: string, migrations: readonly string[]): string {
     "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by name",
   );
   const head = `-- The ${whose}'s tables after ${migrations.length} migration(s).\n\n`;
-  return head + statements.map(({ sql }) => `${unindent(sql)};\n`).join("\n");
-}
-
-/** Migrations are indented as the code around them is. */
-function unindent(sql: string): string {
-  return sql.replaceAll(/^ {2}/gm, "");
+  return head + statements.map(({ sql }) => `${sql};\n`).join("\n");
 }
 
 async function renderRoutes(): Promise<string> {

@@ -9,9 +9,9 @@ import type { Import, Source } from "./sources.ts";
 export type Outline = Pick<Source, "path" | "text" | "code" | "imports">;
 
 export const FOLDER_FILES_MAX = 14;
-export const FEATURE_LEVELS_MAX = 2;
+const FEATURE_LEVELS_MAX = 2;
 export const FILE_LINES_MAX = 350;
-export const FILE_LINES_MIN = 15;
+const FILE_LINES_MIN = 15;
 
 /** Files over `FILE_LINES_MAX`, and why each may stay as it is. */
 export const LONG_FILES: Readonly<Record<string, string>> = {};

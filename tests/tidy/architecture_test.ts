@@ -1,4 +1,4 @@
-/** The rules of the architecture hold for every source; and each finds an example that breaks it. */
+/** The rules of the architecture hold for every source, and each finds its counterexample. */
 
 import assert from "node:assert/strict";
 import * as rules from "./architecture.ts";

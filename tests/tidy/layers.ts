@@ -1,4 +1,4 @@
-/** The layers of the program, lowest first: an import points to the same layer or to a lower one. */
+/** The layers, lowest first: an import points to the same layer or to a lower one. */
 
 /** The folders that hold sources. What lies in none of them is an entry point (`ENTRY_POINTS`). */
 export const LAYERS: readonly string[] = [
@@ -20,6 +20,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/spawn",
   "daemon/features/jobs",
   "daemon/features/schedules",
+  "daemon/api/mcp",
   "daemon/api",
   "daemon/app",
   "relay/web",
@@ -29,8 +30,9 @@ export const LAYERS: readonly string[] = [
   "relay/oauth",
   "relay/shares",
   "relay/app",
-  "cli/output",
   "cli/client",
+  "cli/output",
+  "cli/command",
   "cli/hook",
   "cli/mcp_proxy",
   "cli/setup",

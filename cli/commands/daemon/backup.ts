@@ -3,7 +3,7 @@
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { type Command, JSON_FLAG, type Session, type Words } from "../../command/command.ts";
 import { EXIT, Failed } from "../../client/failures.ts";

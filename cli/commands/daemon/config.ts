@@ -1,6 +1,6 @@
 /** `mesh config`: the settings in force, and one key of the file at a time. */
 
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { mistakesOf, parseWord, SETTINGS } from "../../../daemon/app/config.ts";
 import {
   openConfig,

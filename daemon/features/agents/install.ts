@@ -3,7 +3,7 @@
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { diffArrays } from "diff";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { removeOrNothing } from "../../host/paths.ts";
 
 /** A value that a JSON file can hold. */

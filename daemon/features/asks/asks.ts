@@ -3,8 +3,7 @@
 import type { Ground } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Voice } from "../peers/contract.ts";
-import type { Address, Role } from "../peers/contract.ts";
+import type { Address, Role, Voice } from "../peers/contract.ts";
 import { choose, closed, toResolution } from "./answers.ts";
 import {
   type AckAsk,

@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { Numbers } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
-import type { Address } from "../peers/contract.ts";
+import { type Address, type Voice } from "../peers/contract.ts";
 import {
   type Delivery as Record,
   type Held,
@@ -13,7 +13,6 @@ import {
   type Opening,
   PROOF_MS_MAX,
 } from "./contract.ts";
-import { type Voice } from "../peers/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Courier } from "./dispatch/dispatcher.ts";
 import { lengthOf } from "./dispatch/framing.ts";

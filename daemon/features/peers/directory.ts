@@ -4,8 +4,14 @@ import { Name } from "kit/core/schema.ts";
 import type { Ground } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Addressee } from "../agents/adapter.ts";
-import type { Voice } from "./contract.ts";
-import { type Address, ALIASES, type Peer, type PeerFilter, type Role } from "./contract.ts";
+import {
+  type Address,
+  ALIASES,
+  type Peer,
+  type PeerFilter,
+  type Role,
+  type Voice,
+} from "./contract.ts";
 import { type Transport } from "../agents/contract.ts";
 import { looksLike } from "./lookalikes.ts";
 import * as rows from "./store.ts";

@@ -3,11 +3,10 @@
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import type { Registry } from "./certificate.ts";
+import { claimsOf, type Registry } from "./certificate.ts";
 import * as contracts from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
-import { claimsOf } from "./certificate.ts";
 
 interface Circle {
   readonly circle?: string | undefined;

@@ -5,9 +5,8 @@ import type { Log } from "kit/core/log.ts";
 import { isThere, pathIn } from "../executables.ts";
 import { ownSocket } from "./observations.ts";
 import { isDescendant } from "../processes.ts";
-import type { Failure } from "./connection.ts";
+import { clientEnvironment, type Failure } from "./connection.ts";
 import { commandLine, quote, type Tmux, type Tmuxes } from "./tmux.ts";
-import { clientEnvironment } from "./connection.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 

@@ -1,8 +1,7 @@
 /** One request and its answer on a tunnel: two bodies, each with its window, and one end. */
 
 import { Credit, Inlet } from "kit/net/tunnel/flow.ts";
-import { CHUNK_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import type { ResponseHead } from "kit/net/tunnel/frames.ts";
+import { CHUNK_BYTES_MAX, type ResponseHead, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 import type { Chunk } from "kit/net/tunnel/message.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;

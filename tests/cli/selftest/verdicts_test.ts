@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Result } from "../../../cli/selftest/verdicts.ts";
-import { keepVerdict, learned, verdictOf } from "../../../cli/selftest/verdicts.ts";
+import { keepVerdict, learned, type Result, verdictOf } from "../../../cli/selftest/verdicts.ts";
 import { VERDICTS_FILE, verdictsIn } from "../../../daemon/features/agents/selftest/contract.ts";
 
 const AT = Date.parse("2026-11-21T12:00:00Z");

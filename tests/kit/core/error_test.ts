@@ -1,7 +1,7 @@
 /** What was thrown: as text, and as a refusal to carry on after. */
 
 import assert from "node:assert/strict";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
 import { Problem, refusalOf } from "kit/core/problem.ts";
 
 Deno.test("the message of an error is its own, of anything else that was thrown its text", () => {

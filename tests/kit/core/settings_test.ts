@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
 import { readSettings, Secret } from "kit/core/settings.ts";
-import { readConfig, SETTINGS } from "../../../daemon/app/config.ts";
+import { parseYaml, readConfig, SETTINGS } from "../../../daemon/app/config.ts";
 import { configPath, statePath } from "../../../daemon/host/paths.ts";
-import { parseYaml } from "../../../daemon/app/config.ts";
 
 const HOME = { HOME: "/home/ada" };
 const PATH = "/home/ada/.config/mesh/config.yaml";

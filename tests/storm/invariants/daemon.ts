@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { peerMachine } from "../../../daemon/features/peers/machine.ts";
 import type { Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
+import type { Invariant, Storm } from "../storm.ts";
 import { WORD } from "../texts.ts";
-import type { Invariant } from "../storm.ts";
 
 export const ABOUT_THE_HOUSE: readonly Invariant[] = [
   { name: "events have rising numbers, and never a text", check: events },

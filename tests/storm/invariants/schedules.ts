@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import type { EventType, MeshEvent } from "kit/data/events.ts";
 import { identOf, type Picture } from "../snapshot.ts";
-import type { Storm } from "../storm.ts";
+import type { Invariant, Storm } from "../storm.ts";
 import { LATER } from "../texts.ts";
-import type { Invariant } from "../storm.ts";
 
 export const ABOUT_SCHEDULES: readonly Invariant[] = [
   { name: "each fire of a schedule is one message, and no message is two fires", check: fires },

@@ -1,9 +1,8 @@
 /** Verbs of a storm that nobody does: time passes, the daemon ends and begins. */
 
 import assert from "node:assert/strict";
-import type { Storm } from "../storm.ts";
+import type { Storm, Verb } from "../storm.ts";
 import { flood } from "./messages.ts";
-import type { Verb } from "../storm.ts";
 
 const DAY = 86_400;
 

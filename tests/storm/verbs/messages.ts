@@ -1,9 +1,8 @@
 /** Verbs of a storm that say, answer, read and settle. */
 
 import { identOf } from "../snapshot.ts";
-import type { Answer, Storm, Wait } from "../storm.ts";
+import type { Answer, Storm, Verb, Wait } from "../storm.ts";
 import { WORD } from "../texts.ts";
-import type { Verb } from "../storm.ts";
 
 /** More than a replay sends in one turn, less than a queue holds. */
 const DELUGE = 120;

@@ -1,8 +1,7 @@
 /** Verbs of a storm about messages for later: made, changed, called off, due in a crash. */
 
-import type { Storm } from "../storm.ts";
+import type { Storm, Verb } from "../storm.ts";
 import { LATER } from "../texts.ts";
-import type { Verb } from "../storm.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
 const PATTERNS = ["* * * * *", "*/10 * * * *", "@hourly", "@daily"];

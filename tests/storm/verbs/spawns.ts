@@ -1,10 +1,9 @@
 /** Verbs of a storm about agents that the daemon starts itself, and starts anew. */
 
 import { WORD } from "../texts.ts";
-import type { Storm } from "../storm.ts";
+import type { Storm, Verb } from "../storm.ts";
 import { register, somePane } from "./lifecycle.ts";
 import { SOCKET } from "../tmux.ts";
-import type { Verb } from "../storm.ts";
 
 // deno-fmt-ignore
 export const ABOUT_SPAWNS: readonly Verb[] = [

@@ -3,10 +3,9 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { OK } from "kit/http/contract.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
-import { tryJson } from "kit/core/text.ts";
 import { type CreateShare, Share } from "./contract.ts";
 
 /** The relay looks at the peer through the tunnel before it answers. */

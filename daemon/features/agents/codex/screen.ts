@@ -7,8 +7,9 @@ import {
   type Screen,
   TEXT_BYTES_MAX,
   type View,
+  visible,
+  withoutPlaceholder,
 } from "../screens.ts";
-import { visible, withoutPlaceholder } from "../screens.ts";
 
 /** The composer's first row; `!` in its place is Codex's shell mode, and no composer of ours. */
 const PROMPT = /^›(\s|$)/;

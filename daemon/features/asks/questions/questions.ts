@@ -3,8 +3,7 @@
 import type { Ground } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../../messages/attachments/contract.ts";
-import type { Voice } from "../../peers/contract.ts";
-import type { Address } from "../../peers/contract.ts";
+import type { Address, Voice } from "../../peers/contract.ts";
 import { closed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks, Manner } from "../asks.ts";
 import { type Ask } from "../contract.ts";

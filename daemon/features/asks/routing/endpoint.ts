@@ -1,11 +1,10 @@
 /** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/problem.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/core/log.ts";
-import { tryJson } from "kit/core/text.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
 
 /** How long the endpoint may think, its answer's last byte included. */

@@ -5,11 +5,11 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
-import { MESSAGES } from "../../../../daemon/app/migrations/messages_table.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
 
-const AT = migrations.indexOf(MESSAGES);
+/** How many migrations came before the one that makes the table anew. */
+const AT = migrations.findIndex((sql) => sql.includes("create table messages_next"));
 const log = jsonLog(new FakeClock(), "error", () => {});
 const Row = z.record(z.string(), z.unknown());
 const Chosen = z.object({ correlation_id: z.string(), seq: z.number() });

@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { namespaceOf } from "../../../../relay/web/secrets.ts";
+import { digestOf, namespaceOf } from "../../../../relay/web/secrets.ts";
 import * as rows from "../../../../relay/oauth/grants/store.ts";
-import { digestOf } from "../../../../relay/web/secrets.ts";
 import {
   App,
   BOTH,
