@@ -6,7 +6,7 @@ import {
   listShares,
   Permissions,
   revokeShare,
-} from "../../daemon/api/relay/shares/contract.ts";
+} from "../../daemon/features/shares/contract.ts";
 import { type Command, verb } from "../command/command.ts";
 import { Misused } from "../client/failures.ts";
 import { type Column, ink, print, printTable } from "../output/print.ts";

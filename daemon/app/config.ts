@@ -176,8 +176,8 @@ function parseFile(path: string, text: string): unknown {
 }
 
 /**
- * Parses YAML 1.2 of one document; null if it is empty. Throws on any error in it. The library is the
- * smaller of two: docs/decisions/003-two-yaml-libraries.md.
+ * Parses YAML 1.2 of one document; null if it is empty. Throws on any error in it. The library is
+ * the smaller of two: docs/decisions/003-two-yaml-libraries.md.
  */
 export function parseYaml(text: string): unknown {
   const [value = null, ...more] = loadAll(text, { schema: CORE_SCHEMA });

@@ -50,7 +50,7 @@ import type { Mortals } from "../features/lifecycle/termination.ts";
 import { Replaced } from "../features/peers/superseded.ts";
 import type { Lives } from "../features/lifecycle/routes.ts";
 import { Peers } from "../features/peers/peers.ts";
-import type { Shares } from "../api/relay/shares/shares.ts";
+import type { Shares } from "../features/shares/shares.ts";
 import * as peerRows from "../features/peers/store.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import { openJobs } from "./jobs_wiring.ts";

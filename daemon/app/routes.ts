@@ -30,7 +30,7 @@ import { scheduleRoutes } from "../features/schedules/routes.ts";
 import { mcpRoutes } from "../api/mcp/routes.ts";
 import { migrations } from "./migrations/migrations.ts";
 import { lifeRoutes } from "../features/lifecycle/routes.ts";
-import { shareRoutes } from "../api/relay/shares/routes.ts";
+import { shareRoutes } from "../features/shares/routes.ts";
 import { peerRoutes } from "../features/peers/routes.ts";
 import { isLive } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";

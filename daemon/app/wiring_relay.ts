@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, serve } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import type { Daemon } from "./daemon.ts";
-import { Shares } from "../api/relay/shares/shares.ts";
+import { Shares } from "../features/shares/shares.ts";
 import { CAPABILITIES, Uplink } from "../api/relay/relay_client.ts";
 import { answerThrough, type Inside, Turns } from "../api/relay/answers.ts";
 

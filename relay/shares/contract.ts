@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Shown } from "kit/core/schema.ts";
-import { Permissions, Share, ttl_seconds } from "../../daemon/api/relay/shares/contract.ts";
+import { Permissions, Share, ttl_seconds } from "../../daemon/features/shares/contract.ts";
 
 export const GUEST_TEXT_BYTES_MAX = 16_384;
 const utf8 = new TextEncoder();

@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Share } from "../../daemon/api/relay/shares/contract.ts";
+import type { Share } from "../../daemon/features/shares/contract.ts";
 import { digestOf } from "../web/secrets.ts";
 import type { CreateShare } from "./contract.ts";
 

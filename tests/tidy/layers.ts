@@ -20,6 +20,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/spawn",
   "daemon/features/jobs",
   "daemon/features/schedules",
+  "daemon/features/shares",
   "daemon/api/mcp",
   "daemon/api",
   "daemon/app",

@@ -1,4 +1,4 @@
-/** The migrations of the daemon's database, in order. Append only: a shipped one is never edited. */
+/** The migrations of the daemon's database. Append only: a shipped one is never edited. */
 
 import ledger from "./001_ledger.sql" with { type: "text" };
 import unprovedDeliveries from "./002_unproved_deliveries.sql" with { type: "text" };

@@ -13,7 +13,7 @@ export const RestartStage = z.enum([
 ]);
 export type RestartStage = z.output<typeof RestartStage>;
 
-export const ResumeMode = z.enum(["resumed", "fresh"]);
+const ResumeMode = z.enum(["resumed", "fresh"]);
 /** A command as it is shown: argument by argument, with what may be a secret as `[redacted]`. */
 const Shown = z.array(z.string()).nullable();
 

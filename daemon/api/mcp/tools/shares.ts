@@ -8,7 +8,7 @@ import {
   revokeShare,
   SHARE_SECONDS_MAX,
   SHARE_SECONDS_MIN,
-} from "../../relay/shares/contract.ts";
+} from "../../../features/shares/contract.ts";
 import { SAYS, SETTLES, type Tool, tool, type Visit } from "../tool.ts";
 import { speakerOf } from "./fields.ts";
 

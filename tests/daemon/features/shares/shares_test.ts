@@ -5,19 +5,19 @@ import {
   createShare,
   listShares,
   revokeShare,
-} from "../../../../../daemon/api/relay/shares/contract.ts";
-import { runCli } from "../../../../../cli.ts";
-import { paper } from "../../../../support/cli/captured_output.ts";
-import { enter } from "../../../../support/daemon/peer_clients.ts";
-import { connect } from "../../../../support/daemon/mcp_server.ts";
-import { HERE, type World, world, type WorldOptions } from "../../../../support/world.ts";
+} from "../../../../daemon/features/shares/contract.ts";
+import { runCli } from "../../../../cli.ts";
+import { paper } from "../../../support/cli/captured_output.ts";
+import { enter } from "../../../support/daemon/peer_clients.ts";
+import { connect } from "../../../support/daemon/mcp_server.ts";
+import { HERE, type World, world, type WorldOptions } from "../../../support/world.ts";
 import {
   daemonId,
   RELAY,
   type RelayWorld,
   relayWorld,
   SECRET,
-} from "../../../../support/relay/relay_world.ts";
+} from "../../../support/relay/relay_world.ts";
 
 /** A daemon whose tunnel stands, and that asks the very relay for its shares. */
 function connected(r: RelayWorld, number = 1): Promise<World> {
